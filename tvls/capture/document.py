@@ -1,0 +1,215 @@
+"""The capture document: the portable graph file, and what a worker hands to the daemon.
+
+Plain dictionaries typed by the classes below, so that the worker can build them with the standard library and the daemon
+can validate them while decoding. Keys are those of the JSON file. `Capture` is a traced program, `Failure` a trace that
+did not finish; both are one JSON object in UTF-8. A missing optional key means its default.
+
+Positions: `line` is 1-based and `column` a 0-based offset in UTF-8 bytes of the line, as in Python's code objects.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, List, Optional, Union
+
+if sys.version_info >= (3, 11):
+    from typing import Literal, NotRequired, TypedDict
+else:  # Python 3.10, in a worker: nothing decodes by type there, so NotRequired only has to be subscriptable
+    from typing import Literal, Optional as NotRequired, TypedDict
+
+FORMAT_VERSION = 1
+
+Evidence = Literal["inferred", "measured"]
+TargetKind = Literal["jax.function", "flax.linen", "flax.nnx", "torch.module"]
+Phase = Literal["import", "init", "inputs", "trace", "encode"]
+ValueRole = Literal["input", "state", "constant", "intermediate"]
+ScopeKind = Literal["root", "jit", "remat", "custom_jvp", "custom_vjp", "call", "module", "named"]
+
+
+class Coverage(TypedDict):
+    scope: Literal["traced_program", "eager_forward"]
+    status: Literal["complete", "partial"]
+    reasons: List[str]
+    """Sorted, without repeats: `opaque_kernel`, `effects_incomplete`, ..."""
+    counts: NotRequired[Dict[str, int]]
+    """How many operations stand behind each reason."""
+
+
+class Target(TypedDict):
+    kind: TargetKind
+    module: str
+    qualname: str
+    path: NotRequired[str]
+    """Workspace-relative with forward slashes; absent for a target outside the workspace."""
+    line: NotRequired[int]
+
+
+class SetupRecord(TypedDict):
+    """What the trace was given, as far as it identifies the capture."""
+
+    digest: str
+    profile: NotRequired[str]
+    device: str
+    mode: str
+    seed: int
+    static: Dict[str, Any]
+    """Static (not traced) Python values by the place they were passed at, such as `args[1]` or `kwargs.train`."""
+    notes: List[str]
+    """`freshly_initialised`, ..."""
+
+
+class Source(TypedDict):
+    path: str
+    digest: str
+    """`sha256:` and the hex digest of the file's bytes as they were loaded."""
+
+
+class Value(TypedDict):
+    role: ValueRole
+    shape: List[int]
+    dtype: str
+    name: NotRequired[str]
+    weakType: NotRequired[bool]
+    sharding: NotRequired[str]
+
+
+class Operand(TypedDict, total=False):
+    """Either a reference, `{"value": index}`, or a literal of the program, `{"literal": ..., "dtype": ...}`."""
+
+    value: int
+    literal: Any
+    """Number, boolean or string; `nan`, `inf` and `-inf` are strings; a complex number is `[real, imaginary]`."""
+    dtype: str
+    shape: List[int]
+
+
+class BodyRef(TypedDict):
+    role: str
+    body: int
+
+
+class Operation(TypedDict):
+    id: str
+    primitive: str
+    scope: int
+    inputs: List[Operand]
+    outputs: List[int]
+    params: Dict[str, Any]
+    frames: List[int]
+    opaque: NotRequired[str]
+    bodies: NotRequired[List[BodyRef]]
+
+
+Scope = TypedDict(  # functional form: `class` is a key
+    "Scope",
+    {
+        # Stable under unrelated edits and unique in its graph, such as `MLP/Dense_0` or `net/relu`; the root's is "".
+        "id": str,
+        "parent": Optional[int],
+        "kind": ScopeKind,
+        "name": NotRequired[str],
+        "path": NotRequired[str],
+        "class": NotRequired[str],
+        "evidence": NotRequired[Literal["name_stack", "instance_path", "hook"]],
+    },
+)
+
+
+class Frame(TypedDict):
+    path: str
+    """Workspace-relative, or relative to its distribution (`flax/linen/linear.py`)."""
+    workspace: bool
+    function: str
+    line: int
+    column: NotRequired[int]
+    endLine: NotRequired[int]
+    endColumn: NotRequired[int]
+
+
+class Seen(TypedDict):
+    shape: List[int]
+    dtype: str
+    count: int
+
+
+class Observation(TypedDict):
+    """What a local variable held after a line of workspace code ran under the trace."""
+
+    path: str
+    line: int
+    name: str
+    seen: List[Seen]
+    function: NotRequired[str]
+    """Qualified name of the function whose local it is."""
+
+
+Tree = Dict[str, Any]
+"""Nested structure of a call: `{"value": index}`, `{"static": ...}`, `{"opaque": "module.Type"}`, `{"list": [Tree, ...]}`,
+`{"tuple": [Tree, ...]}` or `{"dict": {key: Tree}}`."""
+
+
+class Inputs(TypedDict):
+    args: List[Tree]
+    kwargs: Dict[str, Tree]
+
+
+class Body(TypedDict):
+    """A subprogram of a boundary operation: a graph of its own, with indices of its own, except `frames`."""
+
+    label: str
+    inputs: List[int]
+    outputs: List[Operand]
+    values: List[Value]
+    operations: List[Operation]
+    scopes: List[Scope]
+    bodies: List["Body"]
+
+
+class Capture(TypedDict):
+    formatVersion: int
+    captureId: str
+    framework: Literal["jax", "torch"]
+    backend: str
+    versions: Dict[str, str]
+    evidence: Evidence
+    coverage: Coverage
+    target: Target
+    setup: SetupRecord
+    sources: List[Source]
+    inputs: Inputs
+    outputs: Tree
+    values: List[Value]
+    operations: List[Operation]
+    scopes: List[Scope]
+    frames: List[Frame]
+    observations: List[Observation]
+    bodies: List[Body]
+    unavailable: Dict[str, str]
+
+
+class FailureDetail(TypedDict):
+    kind: str
+    """`exception`, `limit`, `device`, `dtype`, `setup`, ...: what the daemon chooses its error by."""
+    type: str
+    """Qualified exception type, such as `TypeError` or `flax.errors.ScopeParamShapeError`."""
+    message: str
+    frames: List[Frame]
+    """Innermost first."""
+    phase: Phase
+    limit: NotRequired[str]
+    """Name of the exceeded limit, where `kind` is `limit`."""
+    key: NotRequired[str]
+    """Place in the setup that is at fault, such as `inputs.args[0].dtype`."""
+
+
+class Failure(TypedDict):
+    formatVersion: int
+    framework: Literal["jax", "torch"]
+    versions: Dict[str, str]
+    target: Target
+    failure: FailureDetail
+    sources: List[Source]
+    observations: List[Observation]
+
+
+Document = Union[Capture, Failure]

@@ -1,0 +1,1 @@
+"""The `tvls/*` protocol: types, errors and one registry, from which schema and client types are generated."""

@@ -1,0 +1,55 @@
+"""Errors that a client can act on: integer codes outside the ranges of JSON-RPC and LSP, and a stable `data.kind`."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from tvls.protocol.types import ErrorData
+
+ErrorKind = Literal[
+    "notTrusted",
+    "unsavedSource",
+    "setupRequired",
+    "setupInvalid",
+    "environmentInvalid",
+    "deviceUnavailable",
+    "traceFailed",
+    "traceTimeout",
+    "workerCrashed",
+    "limitExceeded",
+    "captureGone",
+    "targetNotFound",
+    "nodeNotFound",
+    "noWorkspace",
+]
+
+CODES: Final[dict[str, int]] = {
+    "notTrusted": -33001,
+    "unsavedSource": -33002,
+    "setupRequired": -33003,
+    "setupInvalid": -33004,
+    "environmentInvalid": -33005,
+    "deviceUnavailable": -33006,
+    "traceFailed": -33007,
+    "traceTimeout": -33008,
+    "workerCrashed": -33009,
+    "limitExceeded": -33010,
+    "captureGone": -33011,
+    "targetNotFound": -33012,
+    "nodeNotFound": -33013,
+    "noWorkspace": -33014,
+}
+
+
+class TvlsError(Exception):
+    """A refusal with its reason and what to do next. Raise it anywhere in the daemon; the LSP layer and the CLI show it."""
+
+    def __init__(self, kind: ErrorKind, message: str, next_step: str, **details: object) -> None:
+        super().__init__(message)
+        self.kind: ErrorKind = kind
+        self.message = message
+        self.data = ErrorData(kind=kind, next_step=next_step, **details)  # type: ignore[arg-type]
+
+    @property
+    def code(self) -> int:
+        return CODES[self.kind]

@@ -1,0 +1,52 @@
+"""Every `tvls/*` method, once. Schema, client types and the tables of SPEC.md are generated from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tvls.protocol import types as t
+
+
+@dataclass(frozen=True)
+class Method:
+    name: str
+    params: type[t.Wire]
+    result: type[t.Wire]
+    summary: str
+    errors: tuple[str, ...] = ()
+    since: str = "0.1"
+
+
+OPEN_ERRORS = (
+    "noWorkspace",
+    "targetNotFound",
+    "notTrusted",
+    "unsavedSource",
+    "setupRequired",
+    "setupInvalid",
+    "environmentInvalid",
+    "deviceUnavailable",
+    "traceFailed",
+    "traceTimeout",
+    "workerCrashed",
+    "limitExceeded",
+)
+
+METHODS: Final[tuple[Method, ...]] = (
+    Method("tvls/targets/list", t.TargetsListParams, t.TargetsListResult, "Models of one document or of the workspace."),
+    Method("tvls/graph/open", t.OpenParams, t.OpenResult, "Trace a target, or answer what is missing.", OPEN_ERRORS),
+    Method("tvls/graph/close", t.CaptureParams, t.CloseResult, "Let go of a capture."),
+    Method("tvls/graph/info", t.CaptureParams, t.CaptureInfo, "What a capture is and whether it is fresh.", ("captureGone",)),
+    Method("tvls/graph/view", t.GraphViewParams, t.GraphViewResult, "Visible nodes and edges, in pages.", ("captureGone", "nodeNotFound")),
+    Method("tvls/graph/node", t.NodeParams, t.NodeDetails, "Everything known of one node.", ("captureGone", "nodeNotFound")),
+    Method("tvls/graph/sources", t.NodeParams, t.SourcesResult, "Source frames of one node.", ("captureGone", "nodeNotFound")),
+    Method("tvls/graph/nodesAt", t.NodesAtParams, t.NodesAtResult, "Nodes that come from a source position.", ("captureGone",)),
+    Method("tvls/graph/search", t.SearchParams, t.SearchResult, "Find nodes.", ("captureGone",)),
+    Method("tvls/graph/export", t.ExportParams, t.ExportResult, "The portable graph file, or a readable outline.", ("captureGone",)),
+    Method("tvls/trust/get", t.TrustParams, t.TrustResult, "Whether a folder is trusted."),
+    Method("tvls/trust/grant", t.TrustParams, t.TrustResult, "Trust a folder; for clients with a trust decision of their own."),
+    Method("tvls/trust/revoke", t.TrustParams, t.TrustResult, "Withdraw trust and end the folder's workers."),
+    Method("tvls/server/status", t.StatusParams, t.StatusResult, "Health, workers and running traces."),
+    Method("tvls/server/debugInfo", t.StatusParams, t.DebugInfoResult, "A report to paste into an issue."),
+)
