@@ -89,7 +89,10 @@ class BodyRef(TypedDict):
 
 
 class Operation(TypedDict):
+    """Operations stand in program order: what one reads was an input, state, a constant, or made by an earlier one."""
+
     id: str
+    """Unique in its graph."""
     primitive: str
     scope: int
     inputs: List[Operand]
@@ -105,7 +108,7 @@ Scope = TypedDict(  # functional form: `class` is a key
     {
         # Stable under unrelated edits and unique in its graph, such as `MLP/Dense_0` or `net/relu`; the root's is "".
         "id": str,
-        "parent": Optional[int],
+        "parent": Optional[int],  # the first scope is the root and has none; a parent stands before its children
         "kind": ScopeKind,
         "name": NotRequired[str],
         "path": NotRequired[str],
@@ -144,8 +147,8 @@ class Observation(TypedDict):
 
 
 Tree = Dict[str, Any]
-"""Nested structure of a call: `{"value": index}`, `{"static": ...}`, `{"opaque": "module.Type"}`, `{"list": [Tree, ...]}`,
-`{"tuple": [Tree, ...]}` or `{"dict": {key: Tree}}`."""
+"""Nested structure of a call: `{"value": index}`, `{"literal": ..., "dtype": ...}` for an output that the program states,
+`{"static": ...}`, `{"opaque": "module.Type"}`, `{"list": [Tree, ...]}`, `{"tuple": [Tree, ...]}` or `{"dict": {key: Tree}}`."""
 
 
 class Inputs(TypedDict):
