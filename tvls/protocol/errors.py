@@ -21,6 +21,8 @@ ErrorKind = Literal[
     "targetNotFound",
     "nodeNotFound",
     "noWorkspace",
+    "cursorInvalid",
+    "captureInvalid",
 ]
 
 CODES: Final[dict[str, int]] = {
@@ -38,6 +40,8 @@ CODES: Final[dict[str, int]] = {
     "targetNotFound": -33012,
     "nodeNotFound": -33013,
     "noWorkspace": -33014,
+    "cursorInvalid": -33015,
+    "captureInvalid": -33016,
 }
 
 

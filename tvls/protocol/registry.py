@@ -34,18 +34,57 @@ OPEN_ERRORS = (
 )
 
 METHODS: Final[tuple[Method, ...]] = (
-    Method("tvls/targets/list", t.TargetsListParams, t.TargetsListResult, "Models of one document or of the workspace."),
+    Method(
+        "tvls/targets/list", t.TargetsListParams, t.TargetsListResult, "Models of one document or of the workspace."
+    ),
     Method("tvls/graph/open", t.OpenParams, t.OpenResult, "Trace a target, or answer what is missing.", OPEN_ERRORS),
     Method("tvls/graph/close", t.CaptureParams, t.CloseResult, "Let go of a capture."),
-    Method("tvls/graph/info", t.CaptureParams, t.CaptureInfo, "What a capture is and whether it is fresh.", ("captureGone",)),
-    Method("tvls/graph/view", t.GraphViewParams, t.GraphViewResult, "Visible nodes and edges, in pages.", ("captureGone", "nodeNotFound")),
-    Method("tvls/graph/node", t.NodeParams, t.NodeDetails, "Everything known of one node.", ("captureGone", "nodeNotFound")),
-    Method("tvls/graph/sources", t.NodeParams, t.SourcesResult, "Source frames of one node.", ("captureGone", "nodeNotFound")),
-    Method("tvls/graph/nodesAt", t.NodesAtParams, t.NodesAtResult, "Nodes that come from a source position.", ("captureGone",)),
-    Method("tvls/graph/search", t.SearchParams, t.SearchResult, "Find nodes.", ("captureGone",)),
-    Method("tvls/graph/export", t.ExportParams, t.ExportResult, "The portable graph file, or a readable outline.", ("captureGone",)),
+    Method(
+        "tvls/graph/info",
+        t.CaptureParams,
+        t.CaptureInfo,
+        "What a capture is and whether it is fresh.",
+        ("captureGone",),
+    ),
+    Method(
+        "tvls/graph/view",
+        t.GraphViewParams,
+        t.GraphViewResult,
+        "Visible nodes and edges, in pages.",
+        ("captureGone", "nodeNotFound", "cursorInvalid"),
+    ),
+    Method(
+        "tvls/graph/node", t.NodeParams, t.NodeDetails, "Everything known of one node.", ("captureGone", "nodeNotFound")
+    ),
+    Method(
+        "tvls/graph/sources",
+        t.NodeParams,
+        t.SourcesResult,
+        "Source frames of one node.",
+        ("captureGone", "nodeNotFound"),
+    ),
+    Method(
+        "tvls/graph/nodesAt",
+        t.NodesAtParams,
+        t.NodesAtResult,
+        "Nodes that come from a source position.",
+        ("captureGone",),
+    ),
+    Method("tvls/graph/search", t.SearchParams, t.SearchResult, "Find nodes.", ("captureGone", "cursorInvalid")),
+    Method(
+        "tvls/graph/export",
+        t.ExportParams,
+        t.ExportResult,
+        "The portable graph file, or a readable outline.",
+        ("captureGone",),
+    ),
     Method("tvls/trust/get", t.TrustParams, t.TrustResult, "Whether a folder is trusted."),
-    Method("tvls/trust/grant", t.TrustParams, t.TrustResult, "Trust a folder; for clients with a trust decision of their own."),
+    Method(
+        "tvls/trust/grant",
+        t.TrustParams,
+        t.TrustResult,
+        "Trust a folder; for clients with a trust decision of their own.",
+    ),
     Method("tvls/trust/revoke", t.TrustParams, t.TrustResult, "Withdraw trust and end the folder's workers."),
     Method("tvls/server/status", t.StatusParams, t.StatusResult, "Health, workers and running traces."),
     Method("tvls/server/debugInfo", t.StatusParams, t.DebugInfoResult, "A report to paste into an issue."),

@@ -194,17 +194,27 @@ class Node(Wire, kw_only=True):
     state: list[ValueInfo] = []
     """Parameters and other state read directly by this node (a collapsed scope: by anything inside)."""
     constants: list[ValueInfo] = []
+    outputs_total: int | None = None
+    """Set where `outputs` was cut, as `state_total` and `constants_total` for their lists. `tvls/graph/node` has them all."""
+    state_total: int | None = None
+    constants_total: int | None = None
     bodies: list[BodyInfo] = []
     source: str | None = None
     """`path:line` of the innermost workspace frame."""
 
 
 class Edge(Wire, kw_only=True):
+    """Data that flows between two visible nodes.
+
+    An operation has one edge for each operand position, a repeated use included. A collapsed scope has one edge for each node
+    that it reads from, whatever the number of values.
+    """
+
     source: str
     target: str
     value: ValueInfo
     count: int = 1
-    """How many values flow between the two (the first is shown)."""
+    """How many different values flow between the two (the first is shown)."""
     argument: int | None = None
     """Operand position, where the target is one operation."""
 
@@ -253,6 +263,9 @@ class UseInfo(Wire, kw_only=True):
 class ResultInfo(Wire, kw_only=True):
     value: ValueInfo
     uses: list[UseInfo] = []
+    """In program order, outputs of the program last."""
+    uses_total: int | None = None
+    """Set where `uses` was cut."""
 
 
 class FrameInfo(Wire, kw_only=True):
