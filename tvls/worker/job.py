@@ -1,0 +1,57 @@
+"""What a framework is asked to capture, and the fault it raises when the setup is wrong."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Mapping, Optional, Protocol
+
+from tvls.capture.limits import Limits
+
+
+class SetupFault(Exception):  # noqa: N818  (a fault of the setup, not of the program)
+    """A mistake of the saved setup, shown to the person without a traceback.
+
+    `kind` is `setup`, `inputs`, `init`, `device`, `dtype` or `limit`; `key` the place in the setup at fault, such as
+    `inputs.args[0].dtype`; `limit` the field of `Limits` where `kind` is `limit`.
+    """
+
+    def __init__(self, kind: str, message: str, key: Optional[str] = None, limit: Optional[str] = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.key = key
+        self.limit = limit
+
+
+class FrameRegistry(Protocol):
+    """The part of the frame table that a framework writes to."""
+
+    def add(
+        self,
+        filename: str,
+        function: str,
+        line: int,
+        column: Optional[int],
+        end_line: Optional[int],
+        end_column: Optional[int],
+    ) -> int:
+        """Interned index of a source frame; `line` is 1-based, columns are UTF-8 byte offsets."""
+        ...
+
+
+@dataclass
+class Job:
+    """One capture. `target` is the object that `kind` and `name` (its qualified name) refer to."""
+
+    target: object
+    kind: str
+    name: str
+    setup: Dict[str, Any]
+    """The `setup` of the trace request."""
+    limits: Limits
+    frames: FrameRegistry
+    load_factory: Callable[[Mapping[str, Any]], object]
+    """Runs `{"file", "callable", "kwargs"}` and returns the callable's result."""
+    phase: Callable[[str], AbstractContextManager[Any]]
+    """Marks a phase, `init`, `inputs`, `trace` or `encode`, for progress and failure reports."""
