@@ -1,0 +1,495 @@
+"""JSON-RPC over pygls: every request is answered exactly once.
+
+pygls brings the LSP types, the calls to the client and the capabilities. What happens between bytes and handlers is
+done here, because there pygls 2.1 leaves requests unanswered (parameters that do not fit, results that do not
+serialise), loses keys, and takes nested objects for messages.
+
+- A message is decoded once, without hooks on nested objects. `tvls/*` parameters become the registry's structs; those
+  of LSP become lsprotocol's classes, strictly.
+- A handler is a function `(params) -> result`, plain or async. A plain one runs at once and in order of arrival, which
+  keeps documents true; an async one runs as a task and can be cancelled.
+- Nothing of an exception's traceback or of the server's paths reaches the client. The log has it all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, cast
+
+import cattrs
+import msgspec
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, default_converter
+
+from tvls.protocol.errors import TvlsError
+from tvls.protocol.registry import METHODS
+from tvls.server.framing import BadHeader, frame
+
+logger = logging.getLogger(__name__)
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+NOT_INITIALIZED: Final = -32002
+REQUEST_CANCELLED: Final = -32800
+
+CANCEL_GRACE: Final = 0.5
+"""Seconds that a cancelled handler has to clean up before its request is answered without waiting for it."""
+
+MessageId = int | str
+Handler = Callable[[Any], Any]
+
+
+class Envelope(msgspec.Struct):
+    jsonrpc: str | msgspec.UnsetType = msgspec.UNSET
+    id: int | str | msgspec.UnsetType | None = msgspec.UNSET
+    method: str | msgspec.UnsetType = msgspec.UNSET
+    params: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _OnlyId(msgspec.Struct):
+    id: int | str | None = None
+
+
+class RpcError(Exception):
+    """An error answer. `data` is anything that msgspec encodes."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+@dataclass(frozen=True)
+class Route:
+    decode: Callable[[bytes], Any]
+    run: Handler
+
+
+@dataclass(eq=False)
+class Call:
+    """A request of the client that is being worked on."""
+
+    id: MessageId
+    method: str
+    task: asyncio.Task[None] | None = None
+    answered: bool = False
+    cancelled: bool = False
+    progress_token: int | str | None = None
+    timer: asyncio.TimerHandle | None = field(default=None, repr=False)
+
+
+class Protocol(LanguageServerProtocol):
+    """The message layer of the daemon. `send` takes framed bytes and never blocks; `overloaded`: they pile up."""
+
+    def __init__(self, server: LanguageServer, converter: cattrs.Converter) -> None:
+        super().__init__(server, converter)
+        features = cast("dict[str, Any]", self.fm.builtin_features)  # pyright: ignore[reportUnknownMemberType] (untyped)
+        features.clear()  # every handler is in one of the two tables below
+        self.requests: dict[str, Route] = {}
+        self.notifications: dict[str, Route] = {}
+        self.stage: Literal["new", "running", "shutdown"] = "new"
+        self.send: Callable[[bytes], None] = _nowhere
+        self.overloaded: Callable[[], bool] = lambda: False
+        self.on_exit: Callable[[int], None] = lambda code: None
+        self._calls: dict[MessageId, Call] = {}
+        self._background: set[asyncio.Future[Any]] = set()
+        self._asked: dict[MessageId, tuple[str, Future[Any]]] = {}
+        self._next_id = 0
+
+    # --- registration ------------------------------------------------------------------------------------------------
+
+    def on_request(self, method: str, run: Handler) -> None:
+        self.requests[method] = Route(self._decoder(method), run)
+
+    def on_notification(self, method: str, run: Handler) -> None:
+        self.notifications[method] = Route(self._decoder(method), run)
+
+    def _decoder(self, method: str) -> Callable[[bytes], Any]:
+        if (ours := _REGISTRY.get(method)) is not None:
+            return msgspec.json.Decoder(ours.params).decode
+        params = lsp.METHOD_TO_TYPES[method][2]
+        if params is None:
+            return lambda raw: None
+        return lambda raw: self._structure(raw, params)
+
+    def _structure(self, raw: bytes, kind: Any) -> Any:
+        value = _tolerant(raw)
+        try:
+            return self._converter.structure(value, kind)
+        except (cattrs.BaseValidationError, TypeError, ValueError, AttributeError, KeyError) as error:
+            raise RpcError(INVALID_PARAMS, _fault(error)) from error
+
+    # --- from the client ---------------------------------------------------------------------------------------------
+
+    def receive(self, body: bytes | BadHeader) -> None:
+        """Handles one message. Never raises."""
+        if isinstance(body, BadHeader):
+            self._send_error(None, RpcError(PARSE_ERROR, "header section without a usable Content-Length"))
+            return
+        try:
+            message = _ENVELOPE.decode(body)
+        except msgspec.ValidationError as error:
+            self._send_error(_id_of(body), RpcError(INVALID_REQUEST, f"not a message of LSP: {error}"))
+            return
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            self._send_error(None, RpcError(PARSE_ERROR, f"malformed JSON: {error}"))
+            return
+        if message.jsonrpc != "2.0":
+            if message.method is not msgspec.UNSET or message.id is msgspec.UNSET:
+                self._send_error(_known(message.id), RpcError(INVALID_REQUEST, 'jsonrpc must be "2.0"'))
+            return
+        if message.method is msgspec.UNSET:
+            self._receive_response(message)
+        elif message.id is msgspec.UNSET:
+            self._receive_notification(message.method, message.params)
+        elif message.id is None:
+            self._send_error(None, RpcError(INVALID_REQUEST, "the id of a request must be a number or a string"))
+        else:
+            self._receive_request(message.id, message.method, message.params)
+
+    def _receive_request(self, msg_id: MessageId, method: str, params: msgspec.Raw | msgspec.UnsetType) -> None:
+        if self.stage == "new" and method != lsp.INITIALIZE:
+            self._send_error(msg_id, RpcError(NOT_INITIALIZED, "the server is not initialized"))
+        elif self.stage == "shutdown":
+            self._send_error(msg_id, RpcError(INVALID_REQUEST, "the server is shutting down"))
+        elif self.stage == "running" and method == lsp.INITIALIZE:
+            self._send_error(msg_id, RpcError(INVALID_REQUEST, "the server is initialized already"))
+        elif msg_id in self._calls:
+            self._send_error(msg_id, RpcError(INVALID_REQUEST, "a request with this id is still running"))
+        elif (route := self.requests.get(method)) is None:
+            self._send_error(msg_id, RpcError(METHOD_NOT_FOUND, f"unknown request {method}"))
+        else:
+            call = Call(msg_id, method)
+            self._calls[msg_id] = call
+            try:
+                decoded = _decode(route, params)
+                call.progress_token = _progress_token(decoded)
+                result = route.run(decoded)
+            except BaseException as error:  # noqa: BLE001 (also SystemExit: a handler cannot end the server unanswered)
+                self._answer_error(call, error)
+                return
+            if inspect.isawaitable(result):
+                call.task = asyncio.ensure_future(self._finish(call, result))
+                # A task that is cancelled before its first step never reaches `_finish`.
+                call.task.add_done_callback(lambda _: self._answer_error(call, asyncio.CancelledError()))
+            else:
+                self._answer(call, result)
+
+    async def _finish(self, call: Call, result: Awaitable[Any]) -> None:
+        try:
+            value = await result
+        except GeneratorExit:  # the loop is gone, and with it the client
+            raise
+        except BaseException as error:  # noqa: BLE001 (as above)
+            self._answer_error(call, error)
+        else:
+            self._answer(call, value)
+
+    def _receive_notification(self, method: str, params: msgspec.Raw | msgspec.UnsetType) -> None:
+        if method == lsp.EXIT:
+            self.on_exit(0 if self.stage == "shutdown" else 1)
+            return
+        if self.stage != "running":
+            return
+        if (route := self.notifications.get(method)) is None:
+            logger.debug("ignored notification %s", method)
+            return
+        try:
+            result = route.run(_decode(route, params))
+        except RpcError as error:
+            logger.warning("notification %s has bad parameters: %s", method, error.message)
+        except BaseException:
+            logger.exception("notification %s failed", method)
+        else:
+            if inspect.isawaitable(result):
+                self.run_in_background(result, f"notification {method}")
+
+    def run_in_background(self, work: Awaitable[Any], name: str) -> None:
+        """Runs work that nobody waits for; its failure goes to the log."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except (asyncio.CancelledError, GeneratorExit):
+                raise
+            except BaseException:
+                logger.exception("%s failed", name)
+
+        task = asyncio.ensure_future(guarded())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # --- cancelling --------------------------------------------------------------------------------------------------
+
+    def cancel(self, msg_id: MessageId) -> None:
+        """Cancels a running request. It is answered when its handler has cleaned up, or after CANCEL_GRACE."""
+        call = self._calls.get(msg_id)
+        if call is None or call.task is None or call.cancelled:
+            return  # unknown or answered already: cancelling is only ever a wish
+        call.cancelled = True
+        call.timer = asyncio.get_running_loop().call_later(CANCEL_GRACE, self._answer, call, None)
+        call.task.cancel()
+
+    def cancel_progress(self, token: int | str) -> bool:
+        """Cancels the request that reports under the token. False where there is none."""
+        found = [call.id for call in self._calls.values() if call.progress_token == token]
+        for msg_id in found:
+            self.cancel(msg_id)
+        return bool(found)
+
+    def cancel_all(self, keep: MessageId | None = None) -> None:
+        for msg_id in [msg_id for msg_id in self._calls if msg_id != keep]:
+            self.cancel(msg_id)
+
+    def current_call(self) -> Call | None:
+        """The request that the running task answers."""
+        task = asyncio.current_task()
+        return next((call for call in self._calls.values() if call.task is task), None)
+
+    async def close(self) -> None:
+        """Ends all work: requests, background work, and questions to a client that will not answer any more."""
+        self.stage = "shutdown"
+        self.cancel_all()
+        for _, future in list(self._asked.values()):
+            future.cancel()
+        work = [*self._background, *(call.task for call in self._calls.values() if call.task is not None)]
+        for task in work:
+            task.cancel()
+        if work:
+            await asyncio.wait(work, timeout=CANCEL_GRACE)
+
+    # --- answers -----------------------------------------------------------------------------------------------------
+
+    def _answer(self, call: Call, result: object) -> None:
+        if call.cancelled:
+            self._reply(call, _error_body(call.id, RpcError(REQUEST_CANCELLED, "the request was cancelled")))
+            return
+        try:
+            body = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (msgspec.json.encode(call.id), self._encode(result))
+        except Exception as error:  # noqa: BLE001 (whatever an unencodable value raises)
+            self._answer_error(call, error)
+            return
+        if self.overloaded():
+            body = _error_body(call.id, RpcError(INTERNAL_ERROR, "the client does not read its answers"))
+        self._reply(call, body)
+
+    def _answer_error(self, call: Call, error: BaseException) -> None:
+        if call.answered:
+            return
+        if call.cancelled:
+            self._answer(call, None)
+            return
+        self._reply(call, _error_body(call.id, public_error(error, call.method)))
+
+    def _reply(self, call: Call, body: bytes) -> None:
+        if call.answered:
+            return
+        call.answered = True
+        if call.timer is not None:
+            call.timer.cancel()
+        self._calls.pop(call.id, None)
+        self.send(frame(body))
+
+    def _send_error(self, msg_id: MessageId | None, error: RpcError) -> None:
+        logger.debug("refused: %s", error.message)
+        self.send(frame(_error_body(msg_id, error)))
+
+    def _encode(self, value: object) -> bytes:
+        """msgspec writes NaN as null, so that no answer is invalid JSON."""
+        if isinstance(value, msgspec.Struct):
+            return msgspec.json.encode(value)
+        return msgspec.json.encode(self._converter.unstructure(value))
+
+    # --- to the client -----------------------------------------------------------------------------------------------
+
+    def notify(self, method: str, params: Any = None) -> None:
+        if self.overloaded():
+            logger.warning("dropped %s: the client does not read", method)
+            return
+        self.send(frame(self._message(method, params, None)))
+
+    def send_request(
+        self,
+        method: str,
+        params: Any = None,
+        callback: Callable[[Any], None] | None = None,
+        msg_id: MessageId | None = None,
+    ) -> Future[Any]:
+        """Asks the client. A cancelled future withdraws the question; an answer that comes anyway is dropped."""
+        if msg_id is None:
+            self._next_id += 1
+            msg_id = f"tvls-{self._next_id}"
+        future: Future[Any] = Future()
+        self._asked[msg_id] = (method, future)
+
+        def ended(done: Future[Any]) -> None:
+            if done.cancelled():
+                if self._asked.pop(msg_id, None) is not None and self.stage == "running":
+                    self.notify(lsp.CANCEL_REQUEST, lsp.CancelParams(id=msg_id))
+            elif callback is not None and done.exception() is None:
+                callback(done.result())
+
+        future.add_done_callback(ended)
+        self.send(frame(self._message(method, params, msg_id)))
+        return future
+
+    def _message(self, method: str, params: Any, msg_id: MessageId | None) -> bytes:
+        body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if msg_id is not None:
+            body["id"] = msg_id
+        if params is not None:
+            body["params"] = msgspec.Raw(self._encode(params))
+        return msgspec.json.encode(body)
+
+    def _receive_response(self, message: Envelope) -> None:
+        if message.id is msgspec.UNSET or message.id is None:
+            if message.error is msgspec.UNSET:
+                self._send_error(None, RpcError(INVALID_REQUEST, "a message needs a method or an id"))
+            return
+        method, future = self._asked.pop(message.id, (None, None))
+        if method is None or future is None or not future.set_running_or_notify_cancel():
+            return
+        try:
+            if message.error is not msgspec.UNSET and bytes(message.error) != b"null":
+                error = self._converter.structure(_tolerant(bytes(message.error)), lsp.ResponseError)
+                future.set_exception(JsonRpcException.from_error(error))
+                return
+            raw = b"null" if message.result is msgspec.UNSET else bytes(message.result)
+            future.set_result(self._structure_result(method, _tolerant(raw)))
+        except Exception as error:  # noqa: BLE001 (whatever the client sent: the one who asked has to know)
+            logger.warning("the answer to %s does not fit: %s", method, error)
+            future.set_exception(RpcError(INVALID_PARAMS, f"the client's answer to {method} does not fit"))
+
+    def _structure_result(self, method: str, value: Any) -> Any:
+        response = lsp.METHOD_TO_TYPES[method][1] if method in lsp.METHOD_TO_TYPES else None
+        if response is None:
+            return value
+        return self._converter.structure({"jsonrpc": "2.0", "id": 0, "result": value}, response).result
+
+
+def _nowhere(data: bytes) -> None:
+    raise RuntimeError("the protocol is not connected")
+
+
+def public_error(error: BaseException, method: str) -> RpcError:
+    """What a client may know of an exception."""
+    if isinstance(error, RpcError):
+        return error
+    if isinstance(error, TvlsError):
+        return RpcError(error.code, error.message, error.data)
+    if isinstance(error, JsonRpcException):
+        return RpcError(error.code, error.message, error.data)
+    logger.error("request %s failed", method, exc_info=error)
+    return RpcError(INTERNAL_ERROR, "internal error")
+
+
+def _error_body(msg_id: MessageId | None, error: RpcError) -> bytes:
+    body: dict[str, Any] = {"code": error.code, "message": _printable(error.message)}
+    if error.data is not None:
+        body["data"] = error.data
+    try:
+        return msgspec.json.encode({"jsonrpc": "2.0", "id": msg_id, "error": body})
+    except Exception:
+        logger.exception("the data of an error cannot be encoded")
+        del body["data"]
+        return msgspec.json.encode({"jsonrpc": "2.0", "id": msg_id, "error": body})
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _decode(route: Route, params: msgspec.Raw | msgspec.UnsetType) -> Any:
+    raw = b"{}" if params is msgspec.UNSET or bytes(params) == b"null" else bytes(params)
+    try:
+        return route.decode(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise RpcError(INVALID_PARAMS, str(error)) from error
+
+
+def _progress_token(params: Any) -> int | str | None:
+    token = getattr(params, "work_done_token", None)
+    return token if isinstance(token, int | str) else None
+
+
+def _known(msg_id: int | str | msgspec.UnsetType | None) -> MessageId | None:
+    return None if msg_id is msgspec.UNSET else msg_id
+
+
+def _id_of(body: bytes) -> MessageId | None:
+    try:
+        return msgspec.json.decode(body, type=_OnlyId).id
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _tolerant(raw: bytes) -> Any:
+    """JSON as it comes from editors: half of a surrogate pair is legal there, and no reason to lose an edit."""
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        if _SURROGATE.search(raw) is None:
+            raise
+        try:
+            return _without_surrogates(json.loads(raw))
+        except ValueError as error:
+            raise RpcError(INVALID_PARAMS, f"malformed JSON: {error}") from error
+
+
+def _without_surrogates(value: Any) -> Any:
+    """U+FFFD is as long as a lone surrogate in each position encoding, so positions stay true."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in pairs}
+    return value
+
+
+def _fault(error: BaseException) -> str:
+    """What is wrong with LSP parameters, and where: `invalid value for type, expected int - at `$.position.line``."""
+    if not isinstance(error, cattrs.BaseValidationError):
+        return str(error)
+    faults = [re.sub(r"_([a-z])", lambda match: match[1].upper(), line) for line in cattrs.transform_error(error)]
+    return "; ".join(re.sub(r" @ (\$\S*)$", r" - at `\1`", line) for line in faults)
+
+
+def strict_converter() -> cattrs.Converter:
+    """lsprotocol's converter without its coercions: text `null` is an error there, not the word None."""
+    converter = default_converter()
+
+    def hook(kind: type) -> Callable[[Any, Any], Any]:
+        def structure(value: Any, _: Any) -> Any:
+            if type(value) is kind or (kind is float and type(value) is int):
+                return value
+            if kind is int and type(value) is float and value.is_integer():  # some clients have only floats
+                return int(value)
+            raise TypeError(f"expected {kind.__name__}")
+
+        return structure
+
+    for kind in (str, int, float, bool):
+        converter.register_structure_hook(kind, hook(kind))
+    return converter
+
+
+_REGISTRY: Final = {method.name: method for method in METHODS}
+_ENVELOPE: Final = msgspec.json.Decoder(Envelope)
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
