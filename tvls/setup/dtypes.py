@@ -1,0 +1,113 @@
+"""Names of element types that a setup can ask for: one table for saved setups, requests and the command line."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Final, Literal
+
+import msgspec
+
+Family = Literal["bool", "int", "uint", "float", "complex", "key"]
+
+
+class DType(msgspec.Struct, frozen=True):
+    """An element type.
+
+    `low` and `high` bound the integers it holds without loss of range; None where there is no such bound.
+    """
+
+    name: str
+    family: Family
+    bits: int
+    low: int | None = None
+    high: int | None = None
+
+
+def _integers(family: Literal["int", "uint"], bits: int) -> DType:
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if family == "int" else (0, 2**bits - 1)
+    return DType(f"{family}{bits}", family, bits, low, high)
+
+
+_WIDTHS: Final = (1, 2, 4, 8, 16, 32, 64)
+_FLOATS: Final = {
+    "float16": 16,
+    "float32": 32,
+    "float64": 64,
+    "bfloat16": 16,
+    "float4_e2m1fn": 4,
+    "float6_e2m3fn": 6,
+    "float6_e3m2fn": 6,
+    "float8_e3m4": 8,
+    "float8_e4m3": 8,
+    "float8_e4m3b11fnuz": 8,
+    "float8_e4m3fn": 8,
+    "float8_e4m3fnuz": 8,
+    "float8_e5m2": 8,
+    "float8_e5m2fnuz": 8,
+    "float8_e8m0fnu": 8,
+}
+
+DTYPES: Final[dict[str, DType]] = {
+    dtype.name: dtype
+    for dtype in (
+        DType("bool", "bool", 8, 0, 1),
+        *(_integers("int", bits) for bits in _WIDTHS),
+        *(_integers("uint", bits) for bits in _WIDTHS),
+        *(DType(name, "float", bits) for name, bits in _FLOATS.items()),
+        DType("complex64", "complex", 64),
+        DType("complex128", "complex", 128),
+    )
+}
+
+ALIASES: Final[dict[str, str]] = {
+    **{f"i{bits}": f"int{bits}" for bits in _WIDTHS},
+    **{f"s{bits}": f"int{bits}" for bits in _WIDTHS},
+    **{f"u{bits}": f"uint{bits}" for bits in _WIDTHS},
+    **{f"f{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    **{name.replace("float", "f", 1): name for name in _FLOATS if name.startswith(("float4_", "float6_", "float8_"))},
+    "bf16": "bfloat16",
+    "c64": "complex64",
+    "c128": "complex128",
+    "bool_": "bool",
+    "pred": "bool",
+    "half": "float16",
+    "double": "float64",
+}
+
+_KEY: Final = re.compile(r"key<\s*([A-Za-z_][A-Za-z0-9_]*)\s*>")
+_KEY_NAMES: Final = {
+    "fry": "fry",
+    "threefry": "fry",
+    "threefry2x32": "fry",
+    "rbg": "rbg",
+    "unsafe_rbg": "urbg",
+    "urbg": "urbg",
+}
+
+
+def resolve_dtype(text: str) -> DType:
+    """The element type that `text` names, by its full name or an alias such as `f32`.
+
+    Typed PRNG keys are `key<fry>`, `key<rbg>` and `key<urbg>`; the names of the implementations are accepted, too.
+    Raises ValueError with a message that says what is close.
+    """
+    name = text.strip()
+    for prefix in ("jnp.", "jax.numpy.", "np.", "numpy.", "torch."):
+        name = name.removeprefix(prefix)
+    if (dtype := DTYPES.get(ALIASES.get(name, name))) is not None:
+        return dtype
+    if match := _KEY.fullmatch(name):
+        if (tag := _KEY_NAMES.get(match[1])) is not None:
+            return DType(f"key<{tag}>", "key", 0)
+        raise ValueError(f"no PRNG implementation is called {match[1]!r}; known are fry, rbg and urbg")
+    if name.lower() != name and name.lower() in (DTYPES | ALIASES):
+        raise ValueError(f"{text!r} is not a dtype; did you mean {ALIASES.get(name.lower(), name.lower())!r}?")
+    if name in {"key", "prng_key", "key<>"}:
+        raise ValueError(f"{text!r} does not say which PRNG; a typed key is 'key<fry>'")
+    if name in {"int", "uint", "float", "complex", "float8"}:
+        widths = [known for known in DTYPES if re.fullmatch(rf"{name}[0-9_].*", known)]
+        raise ValueError(f"{text!r} does not say how many bits; choose one of {', '.join(widths)}")
+    close = difflib.get_close_matches(name.lower(), [*DTYPES, *ALIASES, "key<fry>"], n=1)
+    hint = f"; did you mean {ALIASES.get(close[0], close[0])!r}?" if close else "; 'float32' or 'int32' would be"
+    raise ValueError(f"{text!r} is not a dtype{hint}")

@@ -1,0 +1,26 @@
+"""Places in a setup, such as `profiles.net.inputs.args[0].shape[1]`."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+Key = tuple[str | int, ...]
+
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def show_key(key: Key) -> str:
+    """`key` as a person would write it in TOML: dots between names, brackets around positions in a list.
+
+    A name that is not a bare key is quoted, so that two different places never look alike.
+    """
+    text = ""
+    for part in key:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            name = part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False)
+            text += f".{name}" if text else name
+    return text

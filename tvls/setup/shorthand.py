@@ -1,0 +1,112 @@
+"""Arguments as they are typed on a command line: `x=float32[2,3]`, `train=true`, `name="s"`, `key=key<fry>[]`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from typing import Any, Final
+
+from tvls.protocol.errors import TvlsError
+from tvls.protocol.types import CallSetup, SetupProblem
+from tvls.setup.dtypes import resolve_dtype
+from tvls.setup.findings import Finding, is_error
+from tvls.setup.keys import show_key
+from tvls.setup.values import check_value
+
+_NAMED: Final = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
+_ARRAY: Final = re.compile(r"([A-Za-z_][\w.]*(?:\s*<[^<>\[\]]*>)?)\s*\[(.*)\]", re.DOTALL)
+_DIMENSION: Final = re.compile(r"[0-9]+(?:_[0-9]+)*")
+_PYTHON: Final[dict[str, Any]] = {"True": True, "False": False, "None": {"kind": "none"}}
+
+
+def parse_input(text: str, option: str = "input") -> tuple[str | None, Any]:
+    """One argument of the call: its name (None for a positional one) and its value in canonical form.
+
+    `option` is what messages call the argument. Raises TvlsError, `setupInvalid`.
+    """
+    match = _NAMED.fullmatch(text)
+    name, source = (match[1], match[2]) if match else (None, text)
+    source = source.strip()
+    key = option if name is None else f"{option} {name}"
+    if not source:
+        raise _fault(key, text, "there is no value", "Write it as NAME=VALUE, such as x=float32[2,3].")
+    if source in _PYTHON:
+        return name, _PYTHON[source]
+    if (array := _ARRAY.fullmatch(source)) is not None:
+        return name, _parse_array(array[1], array[2], key, text)
+    return name, _parse_toml(source, key, text)
+
+
+def parse_inputs(texts: Iterable[str], option: str = "input") -> CallSetup:
+    """All arguments of the call; positional ones in their order. Raises TvlsError, also for a name given twice."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for text in texts:
+        name, value = parse_input(text, option)
+        if name is None:
+            args.append(value)
+        elif name in kwargs:
+            raise _fault(f"{option} {name}", text, f"{name!r} is given twice", "Give each argument once.")
+        else:
+            kwargs[name] = value
+    return CallSetup(args=args, kwargs=kwargs)
+
+
+def parse_inits(texts: Iterable[str]) -> CallSetup:
+    """As `parse_inputs`, for the arguments of a constructor."""
+    return parse_inputs(texts, "init")
+
+
+def _parse_array(dtype_text: str, dims_text: str, key: str, text: str) -> dict[str, Any]:
+    try:
+        dtype = resolve_dtype(dtype_text)
+    except ValueError as error:
+        raise _fault(key, text, str(error), "An array is written as DTYPE[DIM,DIM], such as float32[2,3].") from error
+    parts = [part.strip() for part in dims_text.split(",")]
+    if parts[-1] == "":
+        parts.pop()  # `float32[]` is a scalar, `float32[2,]` is as Python writes it
+    for part in parts:
+        if not _DIMENSION.fullmatch(part):
+            raise _fault(
+                key,
+                text,
+                f"{part!r} is no dimension" if part else "a dimension is left out",
+                "State every dimension as a whole number, such as float32[2,3]; none is guessed.",
+            )
+    return _checked({"kind": "tensor", "shape": [int(part) for part in parts], "dtype": dtype.name}, key, text)
+
+
+def _parse_toml(source: str, key: str, text: str) -> Any:
+    try:
+        document = tomllib.loads(f"value = {source}")
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _fault(key, text, f"{source!r} is not a value", _hint(source)) from error
+    if list(document) != ["value"]:
+        raise _fault(key, text, f"{source!r} is more than one value", "Give one option for each argument.")
+    return _checked(document["value"], key, text)
+
+
+def _hint(source: str) -> str:
+    try:
+        return f"An array needs its dimensions: {resolve_dtype(source).name}[2,3], or {source}[] for a scalar."
+    except ValueError:
+        pass
+    if re.fullmatch(r"[\w./:-]+", source):
+        return f"A string needs quotes, which the shell must not take away: 'NAME=\"{source}\"'."
+    return 'Write an array as float32[2,3], anything else as in TOML: 3, true, "text", [1, 2], { a = 1 }.'
+
+
+def _checked(value: Any, key: str, text: str) -> Any:
+    found: list[Finding] = []
+    checked = check_value(value, (), found)
+    if is_error(found):
+        finding = next(finding for finding in found if finding.severity == "error")
+        where = f" at {show_key(finding.key)}" if finding.key else ""
+        raise _fault(key, text, f"{finding.message}{where}", "Correct it and try again.")
+    return checked
+
+
+def _fault(key: str, text: str, message: str, next_step: str) -> TvlsError:
+    problem = SetupProblem(key=key, message=message)
+    return TvlsError("setupInvalid", f"--{key.split()[0]} {text!r}: {message}.", next_step, problems=[problem])
