@@ -1,25 +1,39 @@
-# Two commands matter: `make demo` and `make test`. Everything else is a part of them.
+# `make demo` shows the product, `make test` runs all that CI runs; both install what they need.
 PYTHON ?= python3
 VENV := .venv
 MODELS := .venv-models
 BIN := $(VENV)/bin
+PIP := -m pip install --quiet --disable-pip-version-check
+TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples --max-lines 60
 
-.PHONY: demo test env models lint types pytest generated bench clean
+.PHONY: demo test bench env models lint types generated pytest clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
 
 $(VENV)/.installed: pyproject.toml requirements/dev.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(BIN)/python $(PIP) -r requirements/dev.txt
+	$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
-# The user's side: an environment with models in it and nothing of ours.
+# A user's environment: models and nothing of ours.
 $(MODELS)/.installed: requirements/models.txt
 	$(PYTHON) -m venv $(MODELS)
-	$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/models.txt
+	$(MODELS)/bin/python $(PIP) -r requirements/models.txt
 	touch $@
+
+demo: env models
+	@echo "== The models of examples/, found by reading"
+	@$(BIN)/tvls discover examples
+	@echo "== A plain JAX function"
+	@$(TRACE) examples/model.py:net
+	@echo "== A Flax Linen module"
+	@$(TRACE) examples/mlp.py:MLP
+	@echo "== GPT-2 of the transformers package, 124 million parameters, none of them allocated"
+	@$(TRACE) --profile gpt2
+
+test: lint types generated pytest
 
 lint: env
 	$(BIN)/ruff check .
@@ -28,10 +42,16 @@ lint: env
 types: env
 	$(BIN)/pyright
 
+generated: env
+	$(BIN)/python -m tvls.protocol.generate --check
+
 pytest: env models
 	$(BIN)/python -m pytest
 
-test: lint types pytest
+bench: env models
+	$(BIN)/python benchmarks/discovery.py
+	$(BIN)/python benchmarks/graph.py
+	$(BIN)/python benchmarks/speed.py
 
 clean:
-	rm -rf $(VENV) $(MODELS) .demo
+	rm -rf $(VENV) $(MODELS)

@@ -1,0 +1,133 @@
+"""Open captures: what was traced, what it depended on, and where its lines are now."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tvls.capture.document import Capture, Failure
+from tvls.environments.probe import Environment
+from tvls.freshness import Snapshot
+from tvls.graph.index import GraphIndex
+from tvls.linemap import LineMap
+from tvls.protocol.errors import TvlsError
+from tvls.setup.profile import Profile
+
+MAX_OPEN = 32
+"""Captures kept at once; the one unused for longest goes first."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What was asked to be traced: a model, by one setup."""
+
+    folder: Path
+    path: Path | None
+    """File of the target; None for a model outside the workspace."""
+    name: str
+    profile: Profile
+    environment: Environment
+
+    @property
+    def key(self) -> tuple[Path | None, str, str]:
+        module = "" if self.path else self.profile.module
+        return (self.path, f"{module}:{self.name}" if module else self.name, self.profile.digest)
+
+
+@dataclass
+class Traced:
+    """Sources as they were when they were traced, and the way from their lines to the lines of now."""
+
+    folder: Path
+    texts: dict[str, list[str]]
+    """Workspace-relative path → lines."""
+    _maps: dict[str, tuple[str, LineMap]] = field(default_factory=dict[str, tuple[str, LineMap]])
+
+    def map(self, path: str, text: str | None) -> LineMap | None:
+        """From the traced lines of `path` to those of `text`; None where either is not known."""
+        old = self.texts.get(path)
+        if old is None or text is None:
+            return None
+        known = self._maps.get(path)
+        if known is None or known[0] != text:
+            known = (text, LineMap(old, text.split("\n")))
+            self._maps[path] = known
+        return known[1]
+
+
+@dataclass
+class OpenCapture:
+    capture: Capture
+    origin: Origin
+    snapshot: Snapshot
+    traced: Traced
+    index: GraphIndex
+
+
+@dataclass
+class FailedTrace:
+    failure: Failure
+    origin: Origin
+    snapshot: Snapshot
+    traced: Traced
+    error: TvlsError
+
+
+class CaptureStore:
+    """Captures by id, and for each target the newest outcome."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, OpenCapture] = OrderedDict()
+        self._failed: dict[tuple[Path | None, str], FailedTrace] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[OpenCapture]:
+        """Most recently used first."""
+        return reversed(list(self._open.values()))
+
+    def get(self, capture_id: str) -> OpenCapture:
+        found = self._open.get(capture_id)
+        if found is None:
+            raise TvlsError("captureGone", "This capture is no longer open.", "Open the graph again.")
+        self._open.move_to_end(capture_id)
+        return found
+
+    def add(self, opened: OpenCapture) -> None:
+        """Keeps `opened` as the newest outcome of its target. An older capture stays open: a view may still show it."""
+        self._failed.pop(_target(opened.origin), None)
+        self._open[opened.capture["captureId"]] = opened
+        self._open.move_to_end(opened.capture["captureId"])
+        while len(self._open) > MAX_OPEN:
+            self._open.popitem(last=False)
+
+    def add_failure(self, failed: FailedTrace) -> None:
+        self._failed[_target(failed.origin)] = failed
+
+    def close(self, capture_id: str) -> bool:
+        return self._open.pop(capture_id, None) is not None
+
+    def newest(self, path: Path | None, name: str) -> OpenCapture | None:
+        return next((c for c in self if (c.origin.path, c.origin.name) == (path, name)), None)
+
+    def same_setup(self, origin: Origin) -> OpenCapture | None:
+        return next((c for c in self if c.origin.key == origin.key), None)
+
+    def failure(self, path: Path | None, name: str) -> FailedTrace | None:
+        return self._failed.get((path, name))
+
+    def failures(self) -> Iterable[FailedTrace]:
+        return list(self._failed.values())
+
+    def drop_failures(self, gone: Callable[[FailedTrace], bool]) -> bool:
+        """Forgets failures for which `gone` holds; True where there was one."""
+        before = len(self._failed)
+        self._failed = {key: failed for key, failed in self._failed.items() if not gone(failed)}
+        return len(self._failed) != before
+
+
+def _target(origin: Origin) -> tuple[Path | None, str]:
+    return (origin.path, origin.name)

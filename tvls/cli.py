@@ -1,0 +1,128 @@
+"""The `tvls` command.
+
+Exit codes: 0 done; 1 the trace or the request failed; 2 wrong usage; 3 something is missing that a person has to give
+(trust, a setup, an environment, a save); 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import tvls
+from tvls.commands.exits import DONE, INTERRUPTED
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.run(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # `tvls show … | head`
+        sys.stderr.close()
+        return DONE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tvls",
+        description="Opens JAX, Flax and PyTorch models as graphs.",
+        epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 something is missing (trust, setup, environment, a save).",
+    )
+    parser.add_argument("--version", action="version", version=f"tvls {tvls.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    serve = commands.add_parser("serve", help="run the language server on standard input and output")
+    serve.add_argument("--stdio", action="store_true", help="the default; accepted because editors pass it")
+    serve.set_defaults(run=_serve)
+
+    discover = commands.add_parser("discover", help="list the models in files and folders; runs nothing of them")
+    discover.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    discover.add_argument("--json", action="store_true", help="print [{path, kind, name, line}]")
+    discover.set_defaults(run=_discover)
+
+    trace = commands.add_parser("trace", help="trace a model and print its outline, or write its graph")
+    trace.add_argument("target", nargs="?", metavar="FILE:NAME", help="such as model.py:net; optional with --profile")
+    trace.add_argument("--profile", help="profile of tensorviz.toml; default: the first one of the target")
+    trace.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]VALUE",
+        help="an input instead of a profile's: 'x=float32[2,3]', 'float32[2,3]', 'train=true'; repeatable",
+    )
+    trace.add_argument(
+        "--init", action="append", default=[], metavar="[NAME=]VALUE", help="a constructor argument; repeatable"
+    )
+    trace.add_argument("--seed", type=int, default=None)
+    trace.add_argument("--device", default=None, help="cpu or cuda:N")
+    trace.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the portable graph file")
+    trace.add_argument("--json", action="store_true", help="print the portable graph instead of the outline")
+    trace.add_argument("--max-lines", type=_positive, default=None, metavar="N", help="cut the outline after N lines")
+    _add_environment(trace)
+    trace.set_defaults(run=_trace)
+
+    show = commands.add_parser("show", help="print the outline of a graph file; needs no model, no JAX")
+    show.add_argument("file", type=Path, metavar="GRAPH.json")
+    show.add_argument("--json", action="store_true", help="print the checked document")
+    show.add_argument("--max-lines", type=_positive, default=None, metavar="N")
+    show.set_defaults(run=_show)
+
+    doctor = commands.add_parser("doctor", help="say what is found, what is missing and what to do")
+    doctor.add_argument("--json", action="store_true")
+    _add_environment(doctor)
+    doctor.set_defaults(run=_doctor)
+    return parser
+
+
+def _add_environment(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="workspace folder; default: the nearest one above with a tensorviz.toml or a project",
+    )
+    parser.add_argument(
+        "--python", help="the capture Python, a path or a command such as 'uv run python'; default: found in the folder"
+    )
+    parser.add_argument("--trust", action="store_true", help="run code of the folder this once without asking")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _serve(_: argparse.Namespace) -> int:
+    from tvls.server import serve
+
+    return serve()
+
+
+def _discover(arguments: argparse.Namespace) -> int:
+    from tvls.commands.discover import discover_command
+
+    return asyncio.run(discover_command(arguments.paths, arguments.json))
+
+
+def _trace(arguments: argparse.Namespace) -> int:
+    from tvls.commands.trace import trace_command
+
+    return asyncio.run(trace_command(arguments))
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from tvls.commands.show import show_command
+
+    return show_command(arguments.file, arguments.json, arguments.max_lines)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from tvls.commands.doctor import doctor_command
+
+    return asyncio.run(doctor_command(arguments))

@@ -1,0 +1,1 @@
+"""The subcommands of `tvls`, one file each."""

@@ -1,0 +1,98 @@
+"""`tvls doctor`: what is found, what is missing, what to do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import tvls
+from tvls.commands.exits import DONE, MISSING
+from tvls.commands.terminal import settings, workspace_folder
+from tvls.environments.find import find_interpreters
+from tvls.environments.probe import probe
+from tvls.protocol.errors import TvlsError
+from tvls.setup.read import SETUP_FILE, read_setup_bytes
+from tvls.trust import TrustStore
+
+_MARKS = {"ok": "ok     ", "note": "note   ", "missing": "MISSING"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    state: Literal["ok", "note", "missing"]
+    what: str
+    next_step: str | None = None
+
+
+async def doctor_command(arguments: argparse.Namespace) -> int:
+    folder = workspace_folder(arguments.folder, Path.cwd())
+    findings = [
+        Finding("ok", f"tvls {tvls.__version__} on Python {platform.python_version()} ({sys.platform})"),
+        Finding("ok", f"workspace folder {folder}"),
+        *_setup(folder),
+        *await _interpreter(folder, arguments.python, arguments.trust),
+    ]
+    if arguments.json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=1))
+    else:
+        for finding in findings:
+            print(f"{_MARKS[finding.state]} {finding.what}")
+            if finding.next_step:
+                print(f"        {finding.next_step}")
+    return MISSING if any(finding.state == "missing" for finding in findings) else DONE
+
+
+def _setup(folder: Path) -> list[Finding]:
+    path = folder / SETUP_FILE
+    try:
+        setup = read_setup_bytes(path.read_bytes())
+    except FileNotFoundError:
+        return [Finding("note", f"no {SETUP_FILE}", "Not needed for a model whose inputs are given when it is opened.")]
+    except OSError as error:
+        return [Finding("missing", f"{path} cannot be read: {error.strerror}", "Make the file readable.")]
+    findings = [Finding("ok", f"{SETUP_FILE}: {len(setup.profiles)} profiles ({', '.join(setup.profiles) or 'none'})")]
+    for problem in setup.problems:
+        line = f"line {problem.span.line + 1}: " if problem.span else ""
+        key = f"{problem.key}: " if problem.key else ""
+        state = "missing" if problem.severity == "error" else "note"
+        findings.append(Finding(state, f"{SETUP_FILE} {line}{key}{problem.message}", f"Correct it in {SETUP_FILE}."))
+    return findings
+
+
+async def _interpreter(folder: Path, python: str | None, trust_now: bool) -> list[Finding]:
+    candidates = find_interpreters(folder, settings(python).interpreter_command())
+    if not candidates:
+        return [
+            Finding(
+                "missing", "no Python interpreter found", "Create `.venv` in the folder, or name one with --python."
+            )
+        ]
+    chosen, *others = candidates
+    findings = [Finding("ok", f"capture Python: {' '.join(chosen.command)} ({chosen.origin})")]
+    findings += [Finding("note", f"also found: {' '.join(other.command)} ({other.origin})") for other in others]
+    trusted = trust_now or TrustStore().is_trusted(folder)
+    if not trusted:
+        return [
+            *findings,
+            Finding(
+                "note",
+                "the folder is not trusted, so its Python was not asked for its libraries",
+                "Run `tvls doctor --trust` if you trust it; the first graph asks too.",
+            ),
+        ]
+    try:
+        environment = await probe(chosen.command)
+    except TvlsError as error:
+        return [*findings, Finding("missing", error.message, error.data.next_step)]
+    versions = ", ".join(f"{name} {version}" for name, version in environment.libraries.items())
+    findings.append(Finding("ok", f"Python {environment.python}: {versions or 'none of jax, flax, torch'}"))
+    try:
+        environment.require("jax")
+    except TvlsError as error:
+        findings.append(Finding("missing", error.message, error.data.next_step))
+    return findings

@@ -1,0 +1,30 @@
+"""`tvls show GRAPH.json`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tvls import graph
+from tvls.commands.exits import DONE, FAILED, USAGE
+from tvls.commands.terminal import report
+from tvls.protocol.errors import TvlsError
+
+
+def show_command(file: Path, as_json: bool, max_lines: int | None) -> int:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        print(f"tvls: {file} cannot be read: {error.strerror}", file=sys.stderr)
+        return USAGE
+    try:
+        document = graph.load(data)
+    except TvlsError as error:
+        return report(error)
+    if as_json:
+        sys.stdout.write(data.decode())
+    elif "failure" in document:
+        print(graph.failure_text(document), end="")
+    else:
+        print(graph.outline(document, max_lines=max_lines), end="")
+    return FAILED if "failure" in document else DONE

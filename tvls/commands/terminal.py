@@ -1,0 +1,99 @@
+"""What a terminal is to the application, and how errors look in it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from tvls.commands.exits import FAILED, MISSING, MISSING_KINDS
+from tvls.host import LogLevel
+from tvls.protocol import types as t
+from tvls.protocol.errors import TvlsError
+from tvls.settings import Settings
+from tvls.uris import to_uri
+
+PROJECT_FILES = ("tensorviz.toml", "pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+class Terminal:
+    """A `Host` that asks on the terminal, if there is one, and reports on standard error."""
+
+    def __init__(self, trust: bool) -> None:
+        self._trust = trust
+        self._shown = False
+
+    async def ask_trust(self, folder: Path, interpreter: str) -> bool:
+        if self._trust:
+            return True
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        self.done()
+        print(f"Opening a graph runs code of {folder} with {interpreter}.", file=sys.stderr)
+        print("Trust this folder? [y/N] ", end="", file=sys.stderr, flush=True)
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    def log(self, level: LogLevel, message: str) -> None:
+        if level in ("error", "warning"):
+            self.done()
+            print(f"tvls: {level}: {message}", file=sys.stderr)
+
+    def changed(self) -> None:
+        """Nothing on a terminal follows a change."""
+
+    def progress(self, phase: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{phase} …", end="", file=sys.stderr, flush=True)
+            self._shown = True
+
+    def done(self) -> None:
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._shown = False
+
+    def location(
+        self, path: Path, line: int, column: int | None, end_line: int | None, end_column: int | None
+    ) -> t.Location:
+        start = t.Position(line=line - 1, character=column or 0)
+        end = t.Position(line=(end_line or line) - 1, character=end_column or column or 0)
+        return t.Location(uri=to_uri(path), range=t.Range(start=start, end=end))
+
+    def position_to_bytes(self, path: Path, position: t.Position) -> tuple[int, int]:
+        return position.line + 1, position.character
+
+
+def workspace_folder(given: Path | None, near: Path) -> Path:
+    """The folder that a command works in: the one given, or the nearest above `near` that looks like a project."""
+    if given is not None:
+        return given.absolute()
+    start = near if near.is_dir() else near.parent
+    for folder in (start, *start.parents):
+        if any((folder / name).exists() for name in PROJECT_FILES):
+            return folder
+    return start
+
+
+def settings(python: str | None) -> Settings:
+    return Settings(interpreter=shlex.split(python) if python else None)
+
+
+def report(error: TvlsError) -> int:
+    """Prints what went wrong and what to do. Returns the exit code."""
+    print(f"tvls: {error.message}", file=sys.stderr)
+    for problem in error.data.problems or []:
+        if problem.message not in error.message:
+            print(f"  {problem.key}: {problem.message}", file=sys.stderr)
+    for value in error.data.missing or []:
+        about = f": {value.annotation}" if value.annotation else ""
+        default = f" = {value.default}" if value.default is not None else ""
+        need = "needed" if value.required else "optional"
+        print(f"  {value.key}  {value.parameter}{about}{default}  ({need})", file=sys.stderr)
+    for frame in error.data.frames or []:
+        if frame.workspace:
+            print(f"  {frame.path}:{frame.line} in {frame.function}", file=sys.stderr)
+    if error.data.stderr:
+        print("  Last output of the worker:", file=sys.stderr)
+        for line in error.data.stderr.splitlines()[-10:]:
+            print(f"  | {line}", file=sys.stderr)
+    print(f"  {error.data.next_step}", file=sys.stderr)
+    return MISSING if error.kind in MISSING_KINDS else FAILED

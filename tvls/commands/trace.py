@@ -1,0 +1,100 @@
+"""`tvls trace FILE:NAME`"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from tvls import graph
+from tvls.capture.encoding import canonical_json
+from tvls.commands.exits import DONE, USAGE
+from tvls.commands.terminal import Terminal, report, settings, workspace_folder
+from tvls.protocol import types as t
+from tvls.protocol.errors import TvlsError
+from tvls.session import Session
+from tvls.setup.inline import parse_input
+from tvls.uris import to_uri
+
+
+async def trace_command(arguments: argparse.Namespace) -> int:
+    try:
+        params, folder = _params(arguments)
+    except ValueError as error:
+        print(f"tvls: {error}", file=sys.stderr)
+        return USAGE
+    host = Terminal(arguments.trust)
+    session = Session(host, settings(arguments.python))
+    session.set_folders([folder])
+    if arguments.trust:
+        session.tools.trust.grant(folder, persist=False)
+    try:
+        result = await session.open(params, host.progress)
+        host.done()
+        capture = session.tools.captures.get(result.capture.capture_id).capture
+    except TvlsError as error:
+        host.done()
+        return report(error)
+    finally:
+        await session.aclose()
+    data = canonical_json(capture)
+    if arguments.output is not None:
+        try:
+            await asyncio.to_thread(arguments.output.write_bytes, data)
+        except OSError as error:
+            print(f"tvls: {arguments.output} cannot be written: {error.strerror}", file=sys.stderr)
+            return USAGE
+    if arguments.json:
+        print(data.decode())
+    elif arguments.output is None or arguments.max_lines:
+        print(graph.outline(capture, max_lines=arguments.max_lines), end="")
+    else:
+        print(f"{arguments.output}: {len(capture['operations'])} operations, coverage {capture['coverage']['status']}")
+    return DONE
+
+
+def _params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
+    inline = bool(arguments.input or arguments.init or arguments.seed is not None or arguments.device)
+    if arguments.target is None:
+        if arguments.profile is None:
+            raise ValueError("name a target, such as model.py:net, or a profile with --profile")
+        if inline:
+            raise ValueError("--input, --init, --seed and --device make a setup of their own; they need a target")
+        folder = workspace_folder(arguments.folder, Path.cwd())
+        return t.OpenParams(profile=arguments.profile, folder=to_uri(folder)), folder
+    file, colon, name = arguments.target.rpartition(":")
+    if not colon or not file or not name:
+        raise ValueError(f"{arguments.target!r} is not FILE:NAME, such as model.py:net")
+    path = Path(file).absolute()
+    if not path.is_file():
+        raise ValueError(f"there is no file {file}")
+    if inline and arguments.profile:
+        raise ValueError("--profile is a setup; --input, --init, --seed and --device make another")
+    folder = workspace_folder(arguments.folder, path)
+    if not path.is_relative_to(folder):
+        raise ValueError(f"{file} is not in the folder {folder}")
+    setup = None
+    if inline:
+        setup = t.InlineSetup(
+            device=arguments.device or "cpu",
+            seed=arguments.seed or 0,
+            init=_call(arguments.init),
+            inputs=_call(arguments.input),
+        )
+    return t.OpenParams(target=t.TargetRef(uri=to_uri(path), name=name), profile=arguments.profile, setup=setup), folder
+
+
+def _call(texts: list[str]) -> t.CallSetup:
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for text in texts:
+        name, value = parse_input(text)
+        if name is None:
+            args.append(value)
+        elif name in kwargs:
+            raise ValueError(f"{name} is given twice")
+        else:
+            kwargs[name] = value
+    return t.CallSetup(args=args, kwargs=kwargs)

@@ -1,0 +1,99 @@
+"""A failed trace as people see it: the error of the request, and reports for the lines of their files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tvls.capture.document import Failure, Frame
+from tvls.protocol.errors import ErrorKind, TvlsError
+from tvls.protocol.types import FrameInfo, SetupProblem
+
+_SHORT: Final = 300
+"""Characters of an exception's message in one line; JAX's can run to pages."""
+
+_KINDS: Final[dict[str, ErrorKind]] = {
+    "exception": "traceFailed",
+    "device": "deviceUnavailable",
+    "limit": "limitExceeded",
+    "memory": "limitExceeded",
+}
+"""Failure kind in the document → kind of error. Every other kind is a mistake in the setup."""
+
+_PHASES: Final = {
+    "import": "while importing it",
+    "init": "while building the model",
+    "inputs": "while making the inputs",
+    "trace": "while tracing it",
+    "encode": "while writing the graph down",
+}
+
+
+@dataclass(frozen=True)
+class FailureReport:
+    """What is shown on the lines of one file. Lines are 1-based and of now, columns UTF-8 bytes."""
+
+    path: Path
+    frame: Frame
+    message: str
+    kind: str
+    target: str
+    callers: list[tuple[Path, Frame]]
+    """Further workspace frames, from the inside out."""
+
+
+def short_message(failure: Failure) -> str:
+    """`TypeError: dot_general requires …`: the first paragraph, cut to one line."""
+    detail = failure["failure"]
+    first = detail["message"].strip().split("\n\n")[0].replace("\n", " ")
+    text = f"{detail['type']}: {first}" if detail["kind"] == "exception" and first else first or detail["type"]
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def failure_error(failure: Failure) -> TvlsError:
+    detail = failure["failure"]
+    kind = _KINDS.get(detail["kind"], "setupInvalid")
+    name = failure["target"]["qualname"]
+    message = short_message(failure)
+    frames = [
+        FrameInfo(path=frame["path"], workspace=frame["workspace"], function=frame["function"], line=frame["line"])
+        for frame in detail["frames"]
+    ]
+    where = next((f"{frame.path}:{frame.line}" for frame in frames if frame.workspace), None)
+    at = f" at {where}" if where else ""
+    if kind == "traceFailed":
+        text = f"{name} failed {_PHASES[detail['phase']]}{at}: {message}"
+        step = "Correct the code and open the graph again; the shapes up to the failing line are on hover."
+        return TvlsError(kind, text, step, phase=detail["phase"], exception=detail["type"], frames=frames)
+    if kind == "limitExceeded":
+        limit = detail.get("limit", "memory_bytes")
+        step = f"Trace a smaller part, or raise the setting `tvls.limits.{_camel(limit)}`."
+        return TvlsError(
+            kind, f"{name} is too large: {message}.", step, phase=detail["phase"], limit=limit, frames=frames
+        )
+    if kind == "deviceUnavailable":
+        step = "Choose another device in the setup, or install a JAX that has it in the selected Python."
+        return TvlsError(kind, message, step, phase=detail["phase"])
+    key = detail.get("key")
+    step = f"Correct `{key}` in the setup." if key else "Correct the setup."
+    problems = [SetupProblem(key=key or "", message=message)]
+    return TvlsError(
+        "setupInvalid",
+        f"{name} cannot be traced{at}: {message}",
+        step,
+        phase=detail["phase"],
+        problems=problems,
+        frames=frames,
+    )
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def moved(frame: Frame, line: int) -> Frame:
+    """The frame at another first line, with its extent kept."""
+    end = frame.get("endLine")
+    return frame | {"line": line} | ({} if end is None else {"endLine": end + line - frame["line"]})  # pyright: ignore

@@ -1,0 +1,212 @@
+"""From a target to its capture: the one pipeline behind the lens, the request and the command line.
+
+The gates come in the order in which a person can act on them, and nothing of the workspace runs before the first:
+trust, saved source, setup, interpreter; then the worker with its deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tvls.analysis.client import Analysis
+from tvls.analysis.types import FoundTarget
+from tvls.capture.document import Capture, Failure
+from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Origin, Traced
+from tvls.environments.find import find_interpreters
+from tvls.environments.probe import Environment, fingerprint, probe
+from tvls.failures import failure_error
+from tvls.freshness import FileDigests, Snapshot, check, unsaved
+from tvls.graph.index import GraphIndex
+from tvls.host import Host
+from tvls.protocol.errors import TvlsError
+from tvls.protocol.types import Stale
+from tvls.settings import Settings
+from tvls.setup.profile import Profile
+from tvls.setup.read import SETUP_FILE
+from tvls.setup.required import missing
+from tvls.tracing.pool import WorkerPool
+from tvls.trust import TrustStore
+
+
+@dataclass
+class Tools:
+    """The long-lived parts that opening works with."""
+
+    host: Host
+    settings: Settings
+    analysis: Analysis
+    trust: TrustStore
+    pool: WorkerPool
+    digests: FileDigests
+    captures: CaptureStore
+    buffers: dict[Path, str]
+    """Text of the open buffers."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to open, with everything that names have been resolved to."""
+
+    folder: Path
+    target: FoundTarget | None
+    """None for a profile whose model is not a discovered target of the workspace."""
+    profile: Profile
+
+
+async def open_request(
+    tools: Tools, request: Request, refresh: bool, progress: Callable[[str], None]
+) -> tuple[OpenCapture, bool]:
+    """Passes the gates and traces. Returns the capture and whether a fresh one was reused. Raises TvlsError."""
+    candidates = find_interpreters(request.folder, tools.settings.interpreter_command())
+    await _pass_trust(tools, request.folder, " ".join(candidates[0].command) if candidates else "no interpreter found")
+    path = Path(request.target.path) if request.target else None
+    name = request.target.name if request.target else request.profile.qualname
+    previous = tools.captures.newest(path, name)
+    known = [request.folder / source["path"] for source in previous.capture["sources"]] if previous else []
+    _refuse_unsaved(tools, [p for p in (path, *known) if p])
+    _refuse_incomplete(request)
+    progress("environment")
+    environment = await _environment(
+        request.folder, [candidate.command for candidate in candidates], request.profile.framework
+    )
+    origin = Origin(request.folder, path, name, request.profile, environment)
+    reusable = None if refresh else tools.captures.same_setup(origin)
+    if reusable is not None and staleness(tools, reusable, request.profile.digest) is None:
+        tools.captures.add(reusable)
+        return reusable, True
+    document = await tools.pool.trace(environment, _trace_request(request, tools.settings), on_progress=progress)
+    return _keep(tools, origin, document), False
+
+
+def staleness(tools: Tools, outcome: OpenCapture | FailedTrace, profile_digest: str) -> Stale | None:
+    """How what was traced differs from what is there now; None where nothing does."""
+    return check(
+        outcome.snapshot,
+        outcome.origin.folder,
+        tools.buffers,
+        tools.digests,
+        profile=profile_digest,
+        environment=fingerprint(outcome.origin.environment),
+    )
+
+
+async def _pass_trust(tools: Tools, folder: Path, interpreter: str) -> None:
+    if tools.trust.is_trusted(folder):
+        return
+    if await tools.host.ask_trust(folder, interpreter):
+        tools.trust.grant(folder)
+        return
+    raise TvlsError(
+        "notTrusted",
+        f"{folder} is not trusted, so nothing of it was run.",
+        "Trust the folder if you trust the people who wrote what is in it; opening a graph runs its code.",
+        folder=folder.as_uri(),
+    )
+
+
+def _refuse_unsaved(tools: Tools, paths: list[Path]) -> None:
+    changed = unsaved(tools.buffers, paths, tools.digests)
+    if changed:
+        names = ", ".join(path.name for path in changed)
+        raise TvlsError(
+            "unsavedSource",
+            f"There are unsaved changes in {names}. A graph is traced from saved files.",
+            "Save and open the graph again.",
+            files=[path.as_uri() for path in changed],
+        )
+
+
+def _refuse_incomplete(request: Request) -> None:
+    if request.target is None:
+        return
+    wanted, problems = missing(request.target, request.profile)
+    if problems:
+        raise TvlsError(
+            "setupInvalid",
+            f"The setup does not fit {request.target.name}: {problems[0].message}",
+            f"Correct {problems[0].key}.",
+            problems=problems,
+        )
+    required = [value for value in wanted if value.required]
+    if required:
+        names = ", ".join(value.parameter for value in required)
+        raise TvlsError(
+            "setupRequired",
+            f"{request.target.name} needs values that no setup gives: {names}.",
+            f"Add a profile for {request.target.module}:{request.target.name} to {SETUP_FILE}, "
+            "or pass the inputs with the request.",
+            missing=wanted,
+        )
+
+
+async def _environment(folder: Path, commands: list[list[str]], framework: str) -> Environment:
+    if not commands:
+        raise TvlsError(
+            "environmentInvalid",
+            f"No Python interpreter was found for {folder}.",
+            "Create a virtual environment `.venv` in the folder, or set `tvls.interpreter`.",
+            folder=folder.as_uri(),
+        )
+    environment = await probe(commands[0])
+    environment.require(framework)
+    return environment
+
+
+def _trace_request(request: Request, settings: Settings) -> dict[str, Any]:
+    target: dict[str, Any]
+    roots = [request.folder]
+    if request.target is None:
+        target = {"kind": None, "module": request.profile.module, "qualname": request.profile.qualname}
+    else:
+        found = request.target
+        path = Path(found.path)
+        target = {
+            "kind": found.kind,
+            "module": found.module,
+            "qualname": found.name,
+            "path": path.relative_to(request.folder).as_posix(),
+            "line": found.line,
+        }
+        roots.insert(0, Path(found.root))
+    if (request.folder / "src").is_dir():
+        roots.append(request.folder / "src")
+    return {
+        "workspace": str(request.folder),
+        "sysPath": list(dict.fromkeys(str(root) for root in roots)),
+        "target": target,
+        "setup": request.profile.to_worker(),
+        "limits": asdict(settings.capture_limits()),
+    }
+
+
+def _keep(tools: Tools, origin: Origin, document: Capture | Failure) -> OpenCapture:
+    """Puts the outcome of a trace into the store. Raises the failure's error where it is one."""
+    snapshot = Snapshot(
+        sources={source["path"]: source["digest"] for source in document["sources"]},
+        profile=origin.profile.digest,
+        environment=fingerprint(origin.environment),
+        libraries=document["versions"],
+    )
+    traced = Traced(origin.folder, _texts(origin.folder, snapshot.sources, tools.digests))
+    if "failure" in document:
+        failure = document
+        error = failure_error(failure)
+        tools.captures.add_failure(FailedTrace(failure, origin, snapshot, traced, error))
+        raise error
+    _refuse_unsaved(tools, [origin.folder / source for source in snapshot.sources])
+    opened = OpenCapture(document, origin, snapshot, traced, GraphIndex(document))
+    tools.captures.add(opened)
+    return opened
+
+
+def _texts(folder: Path, sources: Mapping[str, str], digests: FileDigests) -> dict[str, list[str]]:
+    """Lines of those Python sources that are still on disk as they were traced."""
+    texts: dict[str, list[str]] = {}
+    for relative, wanted in sources.items():
+        path = folder / relative
+        if path.suffix == ".py" and digests.digest(path) == wanted:
+            texts[relative] = digests.text(path).split("\n")
+    return texts

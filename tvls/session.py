@@ -1,0 +1,482 @@
+"""The application without a protocol: folders, buffers, targets, captures and what can be asked about them."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+import tvls
+from tvls import graph
+from tvls.analysis.client import Analysis
+from tvls.analysis.types import FoundTarget
+from tvls.capture.document import Frame
+from tvls.capture.encoding import canonical_json
+from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Traced
+from tvls.environments.find import find_interpreters
+from tvls.failures import FailureReport, moved, short_message
+from tvls.freshness import FileDigests
+from tvls.host import Host
+from tvls.opening import Request, Tools, open_request, staleness
+from tvls.protocol import types as t
+from tvls.protocol.errors import TvlsError
+from tvls.settings import Settings
+from tvls.setup.inline import inline_profile
+from tvls.setup.profile import Profile
+from tvls.setup.read import SETUP_FILE, SetupFile, profiles_for, read_setup
+from tvls.tracing.pool import WorkerPool
+from tvls.trust import TrustStore
+from tvls.uris import to_path, to_uri
+
+MAX_HITS: Final = 200
+"""Nodes that one source position answers with."""
+
+
+class Session:
+    """One running tvls. Paths are absolute; methods named after a request take its params and give its result."""
+
+    def __init__(self, host: Host, settings: Settings, state_dir: Path | None = None) -> None:
+        self.host: Final = host
+        self.settings = settings
+        self.folders: list[Path] = []
+        self.tools: Final = Tools(
+            host=host,
+            settings=settings,
+            analysis=Analysis(),
+            trust=TrustStore(state_dir),
+            pool=WorkerPool(idle_seconds=settings.idle_seconds),
+            digests=FileDigests(),
+            captures=CaptureStore(),
+            buffers={},
+        )
+        self._setups: dict[Path, tuple[str, SetupFile]] = {}
+        self._opening: dict[object, _Shared] = {}
+        for folder in settings.trusted_folders:
+            self.tools.trust.grant(to_path(folder) if ":" in folder else Path(folder), persist=False)
+
+    async def aclose(self) -> None:
+        for shared in list(self._opening.values()):
+            shared.task.cancel()
+        await self.tools.pool.aclose()
+        await self.tools.analysis.aclose()
+
+    # --- what the surroundings tell ----------------------------------------------------------------------------------
+
+    def set_settings(self, settings: Settings) -> None:
+        self.settings = settings
+        self.tools.settings = settings
+
+    def set_folders(self, folders: list[Path]) -> None:
+        self.folders = folders
+
+    def document_changed(self, path: Path, text: str | None) -> None:
+        """Text of an open buffer; None when it is closed."""
+        if text is None:
+            self.tools.buffers.pop(path, None)
+        else:
+            self.tools.buffers[path] = text
+        self.host.changed()
+
+    def files_changed(self, paths: list[Path]) -> None:
+        """Files were saved, or changed outside the editor."""
+        self.tools.analysis.changed(paths)
+        self.host.changed()
+
+    # --- targets -----------------------------------------------------------------------------------------------------
+
+    async def targets(self, path: Path) -> list[t.TargetInfo]:
+        found = await self.tools.analysis.targets(path, self.tools.buffers.get(path), self._roots(path))
+        return [self._target_info(target, not found.parsed) for target in found.targets]
+
+    async def list_targets(self, params: t.TargetsListParams) -> t.TargetsListResult:
+        if params.text_document is not None:
+            return t.TargetsListResult(targets=await self.targets(to_path(params.text_document.uri)))
+        found = await self.tools.analysis.index(self.folders)
+        return t.TargetsListResult(targets=[self._target_info(target, False) for target in found])
+
+    def _target_info(self, target: FoundTarget, approximate: bool) -> t.TargetInfo:
+        path = Path(target.path)
+        folder = self._folder(path)
+        profiles = profiles_for(self.setup(folder), target.module, target.name) if folder else []
+        return t.TargetInfo(
+            uri=to_uri(path),
+            name=target.name,
+            kind=target.kind,
+            module=target.module,
+            range=self.host.location(path, target.line, target.column, target.line, target.end_column).range,
+            profiles=[profile.name for profile in profiles],
+            state=self._state(path, target.name, bool(profiles)),
+            approximate=approximate,
+        )
+
+    def _state(self, path: Path, name: str, has_profile: bool) -> t.TargetState:
+        if self.tools.captures.failure(path, name):
+            return "failed"
+        newest = self.tools.captures.newest(path, name)
+        if newest is not None:
+            return "stale" if self._stale(newest) else "fresh"
+        return "ready" if has_profile else "noSetup"
+
+    # --- setup -------------------------------------------------------------------------------------------------------
+
+    def setup(self, folder: Path) -> SetupFile:
+        """Profiles of the folder: those of the open buffer, else of the file on disk."""
+        path = folder / SETUP_FILE
+        text = self.tools.buffers.get(path)
+        if text is None:
+            text = self.tools.digests.text_or_none(path) or ""
+        known = self._setups.get(folder)
+        if known is None or known[0] != text:
+            known = (text, read_setup(text))
+            self._setups[folder] = known
+        return known[1]
+
+    def setup_problems(self, folder: Path) -> list[t.SetupProblem]:
+        return self.setup(folder).problems
+
+    # --- opening -----------------------------------------------------------------------------------------------------
+
+    async def open(self, params: t.OpenParams, progress: Callable[[str], None]) -> t.OpenResult:
+        """Traces, or answers what is missing. Two requests for the same graph at the same time share one trace."""
+        request = await self._resolve(params)
+        key = (request.folder, request.target and (request.target.path, request.target.name), request.profile)
+        shared = self._opening.get(key)
+        if shared is None:
+            task = asyncio.ensure_future(open_request(self.tools, request, params.refresh, progress))
+            shared = self._opening[key] = _Shared(task)
+            task.add_done_callback(lambda _: self._opening.pop(key, None))
+        try:
+            opened, reused = await shared.wait()
+        finally:
+            self.host.changed()
+        return t.OpenResult(capture=self._info(opened), reused=reused)
+
+    async def _resolve(self, params: t.OpenParams) -> Request:
+        if params.target is None:
+            return await self._resolve_profile(params)
+        path = to_path(params.target.uri)
+        folder = self._folder(path)
+        if folder is None:
+            raise TvlsError(
+                "noWorkspace",
+                f"{path.name} is not in a workspace folder.",
+                "Open the folder that the file belongs to.",
+                uri=params.target.uri,
+            )
+        found = await self.tools.analysis.targets(path, self.tools.buffers.get(path), self._roots(path))
+        target = next((item for item in found.targets if item.name == params.target.name), None)
+        if target is None:
+            names = ", ".join(item.name for item in found.targets)
+            raise TvlsError(
+                "targetNotFound",
+                f"There is no model {params.target.name!r} in {path.name}.",
+                f"Its models are: {names}."
+                if names
+                else "No JAX function, Flax module or PyTorch module was found in it.",
+                uri=params.target.uri,
+            )
+        return Request(folder, target, self._profile(folder, target, params))
+
+    async def _resolve_profile(self, params: t.OpenParams) -> Request:
+        if params.profile is None:
+            raise TvlsError("targetNotFound", "Neither a target nor a profile was named.", "Name one of them.")
+        folders = [to_path(params.folder)] if params.folder else self.folders
+        for folder in folders:
+            profile = self.setup(folder).profiles.get(params.profile)
+            if profile is not None:
+                return Request(folder, await self._target_of(folder, profile), profile)
+        raise self._no_profile(params.profile, folders)
+
+    async def _target_of(self, folder: Path, profile: Profile) -> FoundTarget | None:
+        """The discovered target that a profile means; None for a model of an installed library."""
+        relative = Path(*profile.module.split("."))
+        for root in (folder, folder / "src"):
+            for path in (root / relative.with_suffix(".py"), root / relative / "__init__.py"):
+                if path.is_file():
+                    found = await self.tools.analysis.targets(path, self.tools.buffers.get(path), self._roots(path))
+                    return next((item for item in found.targets if item.name == profile.qualname), None)
+        return None
+
+    def _profile(self, folder: Path, target: FoundTarget, params: t.OpenParams) -> Profile:
+        if params.setup is not None:
+            return inline_profile(target, params.setup)
+        setup = self.setup(folder)
+        if params.profile is not None:
+            profile = setup.profiles.get(params.profile)
+            if profile is None:
+                raise self._no_profile(params.profile, [folder])
+            return profile
+        return next(iter(profiles_for(setup, target.module, target.name)), None) or inline_profile(
+            target, t.InlineSetup()
+        )
+
+    def _no_profile(self, name: str, folders: list[Path]) -> TvlsError:
+        broken = [p for folder in folders for p in self.setup(folder).problems if p.key.startswith(f"profiles.{name}")]
+        if broken:
+            return TvlsError(
+                "setupInvalid",
+                f"The profile {name!r} has a mistake: {broken[0].message}",
+                f"Correct {broken[0].key} in {SETUP_FILE}.",
+                problems=broken,
+            )
+        known = [profile for folder in folders for profile in self.setup(folder).profiles]
+        return TvlsError(
+            "setupRequired",
+            f"{SETUP_FILE} has no profile {name!r}.",
+            f"Its profiles are: {', '.join(known)}." if known else f"Add the profile to {SETUP_FILE}.",
+            profiles=known,
+        )
+
+    # --- captures ----------------------------------------------------------------------------------------------------
+
+    def info(self, params: t.CaptureParams) -> t.CaptureInfo:
+        return self._info(self.tools.captures.get(params.capture_id))
+
+    def close(self, params: t.CaptureParams) -> t.CloseResult:
+        return t.CloseResult(closed=self.tools.captures.close(params.capture_id))
+
+    def view(self, params: t.GraphViewParams) -> t.GraphViewResult:
+        opened = self.tools.captures.get(params.capture_id)
+        nodes, edges, total, cursor = graph.view(
+            opened.index, params.expanded, params.body, params.cursor, params.limit
+        )
+        return t.GraphViewResult(
+            nodes=nodes,
+            edges=edges,
+            total=total,
+            next_cursor=cursor,
+            freshness=self._freshness(opened),
+            coverage=opened.capture["coverage"],
+            evidence=opened.capture["evidence"],
+        )
+
+    def node(self, params: t.NodeParams) -> t.NodeDetails:
+        opened = self.tools.captures.get(params.capture_id)
+        details, frames = graph.details(opened.index, params.node, params.body)
+        located = [self._frame_info(opened, frame) for frame in frames]
+        return msgspec.structs.replace(details, frames=located, freshness=self._freshness(opened))
+
+    def sources(self, params: t.NodeParams) -> t.SourcesResult:
+        opened = self.tools.captures.get(params.capture_id)
+        frames = graph.sources(opened.index, params.node, params.body)
+        located = [self._frame_info(opened, frame) for frame in frames]
+        return t.SourcesResult(frames=located, freshness=self._freshness(opened))
+
+    def nodes_at(self, params: t.NodesAtParams) -> t.NodesAtResult:
+        path = to_path(params.text_document.uri)
+        line, column = self.host.position_to_bytes(path, params.position)
+        asked = [self.tools.captures.get(params.capture_id)] if params.capture_id else list(self.tools.captures)
+        hits: list[t.NodeHit] = []
+        for opened in asked:
+            relative = self._source_of(opened, path)
+            traced_line = self._traced_line(opened.traced, relative, path, line) if relative else None
+            if relative and traced_line:
+                hits += graph.nodes_at(opened.index, relative, traced_line, column)
+        return t.NodesAtResult(nodes=hits[:MAX_HITS], total=len(hits))
+
+    def search(self, params: t.SearchParams) -> t.SearchResult:
+        opened = self.tools.captures.get(params.capture_id)
+        return graph.search(opened.index, params.query, params.cursor, params.limit)
+
+    def export(self, params: t.ExportParams) -> t.ExportResult:
+        opened = self.tools.captures.get(params.capture_id)
+        stem = opened.origin.name.replace(".", "_")
+        if params.format == "outline":
+            return t.ExportResult(text=graph.outline(opened.capture), suggested_name=f"{stem}.txt")
+        return t.ExportResult(text=canonical_json(opened.capture).decode(), suggested_name=f"{stem}.json")
+
+    def hover(self, path: Path, line: int, byte_column: int, line_text: str) -> graph.HoverText | None:
+        """What the newest capture that knows this place saw there; the last failed trace where there is no capture."""
+        failed = [f for f in self.tools.captures.failures()]
+        for traced, ask, freshness in [
+            *((f.traced, f.failure, self._freshness(f)) for f in failed),
+            *((c.traced, c.index, self._freshness(c)) for c in self.tools.captures),
+        ]:
+            relative = self._relative(traced, path)
+            traced_line = self._traced_line(traced, relative, path, line) if relative else None
+            if relative and traced_line:
+                text = graph.hover(ask, relative, traced_line, byte_column, line_text, freshness)
+                if text is not None:
+                    return text
+        return None
+
+    # --- freshness and places ----------------------------------------------------------------------------------------
+
+    def _stale(self, outcome: OpenCapture | FailedTrace) -> t.Stale | None:
+        origin = outcome.origin
+        digest = origin.profile.digest
+        if origin.profile.name is not None:
+            current = self.setup(origin.folder).profiles.get(origin.profile.name)
+            digest = current.digest if current else ""
+        return staleness(self.tools, outcome, digest)
+
+    def _freshness(self, outcome: OpenCapture | FailedTrace) -> t.Freshness:
+        return "stale" if self._stale(outcome) else "fresh"
+
+    def _info(self, opened: OpenCapture) -> t.CaptureInfo:
+        capture, stale = opened.capture, self._stale(opened)
+        return t.CaptureInfo(
+            capture_id=capture["captureId"],
+            uri=to_uri(opened.origin.path) if opened.origin.path else None,
+            name=opened.origin.name,
+            kind=capture["target"]["kind"],
+            framework=capture["framework"],
+            backend=capture["backend"],
+            versions=capture["versions"],
+            evidence=capture["evidence"],
+            coverage=capture["coverage"],
+            profile=opened.origin.profile.name,
+            notes=capture["setup"]["notes"],
+            operations=len(capture["operations"]),
+            freshness="stale" if stale else "fresh",
+            stale=stale,
+            unavailable=capture["unavailable"],
+        )
+
+    def _relative(self, traced: Traced, path: Path) -> str | None:
+        """Path of a traced source relative to the folder, where `path` is one."""
+        if not path.is_relative_to(traced.folder):
+            return None
+        relative = path.relative_to(traced.folder).as_posix()
+        return relative if relative in traced.texts else None
+
+    def _text(self, path: Path) -> str | None:
+        return self.tools.buffers.get(path) or self.tools.digests.text_or_none(path)
+
+    def _traced_line(self, traced: Traced, relative: str, path: Path, line: int) -> int | None:
+        """The traced line that the current 1-based `line` was; None for a line that was written since."""
+        lines = traced.map(relative, self._text(path))
+        return lines.to_old(line) if lines else None
+
+    def _frame_info(self, opened: OpenCapture, frame: Frame) -> t.FrameInfo:
+        return t.FrameInfo(
+            path=frame["path"],
+            workspace=frame["workspace"],
+            function=frame["function"],
+            line=frame["line"],
+            location=self._location(opened, frame),
+        )
+
+    def _location(self, opened: OpenCapture, frame: Frame) -> t.Location | None:
+        if not frame["workspace"]:
+            path = opened.origin.environment.find_source(frame["path"])
+            return path and self.host.location(path, frame["line"], None, None, None)
+        path = opened.origin.folder / frame["path"]
+        lines = opened.traced.map(frame["path"], self._text(path))
+        line = lines.to_new(frame["line"]) if lines else frame["line"]
+        if line is None:  # the line itself was edited: its column says nothing any more
+            return self.host.location(path, frame["line"], None, None, None)
+        moved = line - frame["line"]
+        end = frame.get("endLine")
+        return self.host.location(
+            path, line, frame.get("column"), None if end is None else end + moved, frame.get("endColumn")
+        )
+
+    def failures(self, path: Path) -> list[FailureReport]:
+        """Failed traces whose stack goes through `path`, at the innermost line of it that still stands."""
+        reports: list[FailureReport] = []
+        for failed in self.tools.captures.failures():
+            frames = [frame for frame in failed.failure["failure"]["frames"] if frame["workspace"]]
+            if not frames or failed.origin.folder / frames[0]["path"] != path:
+                continue
+            lines = failed.traced.map(frames[0]["path"], self._text(path))
+            line = lines.to_new(frames[0]["line"]) if lines else None
+            if line is None:
+                continue
+            callers = [(failed.origin.folder / frame["path"], frame) for frame in frames[1:]]
+            message = short_message(failed.failure)
+            reports.append(
+                FailureReport(path, moved(frames[0], line), message, failed.error.kind, failed.origin.name, callers)
+            )
+        return reports
+
+    # --- trust -------------------------------------------------------------------------------------------------------
+
+    def trust_get(self, params: t.TrustParams) -> t.TrustResult:
+        return t.TrustResult(folder=params.folder, trusted=self.tools.trust.is_trusted(to_path(params.folder)))
+
+    async def trust_grant(self, params: t.TrustParams) -> t.TrustResult:
+        self.tools.trust.grant(to_path(params.folder))
+        self.host.changed()
+        return self.trust_get(params)
+
+    async def trust_revoke(self, params: t.TrustParams) -> t.TrustResult:
+        self.tools.trust.revoke(to_path(params.folder))
+        await self.tools.pool.restart()
+        self.host.changed()
+        return self.trust_get(params)
+
+    async def restart_workers(self) -> None:
+        await self.tools.pool.restart()
+
+    # --- server ------------------------------------------------------------------------------------------------------
+
+    def status(self, params: t.StatusParams) -> t.StatusResult:
+        workers = self.tools.pool.status()
+        broken = [worker for worker in workers if worker.state == "broken"]
+        return t.StatusResult(
+            health="warning" if broken else "ok",
+            quiescent=not self._opening,
+            message=broken[0].message if broken else None,
+            version=tvls.__version__,
+            workers=workers,
+            captures=len(self.tools.captures),
+            traces_running=len(self._opening),
+        )
+
+    def debug_info(self, params: t.StatusParams) -> t.DebugInfoResult:
+        lines = [
+            f"tvls {tvls.__version__} on Python {platform.python_version()} ({sys.platform})",
+            f"interpreter setting: {self.settings.interpreter or 'none'}",
+        ]
+        for folder in self.folders:
+            found = find_interpreters(folder, self.settings.interpreter_command())
+            problems = len(self.setup(folder).problems)
+            lines += [
+                f"folder {folder}: trusted: {'yes' if self.tools.trust.is_trusted(folder) else 'no'}, "
+                f"profiles: {len(self.setup(folder).profiles)}, setup problems: {problems}",
+                *(f"  interpreter {' '.join(c.command)} ({c.origin}, Python {c.version or 'unknown'})" for c in found),
+            ]
+        for worker in self.tools.pool.status():
+            lines.append(
+                f"worker {worker.framework} of {worker.interpreter}: {worker.state} {worker.message or ''}".rstrip()
+            )
+        for opened in self.tools.captures:
+            versions = ", ".join(f"{name} {version}" for name, version in opened.capture["versions"].items())
+            lines.append(f"capture {opened.origin.name}: {len(opened.capture['operations'])} operations; {versions}")
+        return t.DebugInfoResult(text="\n".join(lines) + "\n")
+
+    # --- folders -----------------------------------------------------------------------------------------------------
+
+    def _folder(self, path: Path) -> Path | None:
+        """The innermost workspace folder that holds `path`."""
+        holding = [folder for folder in self.folders if path.is_relative_to(folder)]
+        return max(holding, key=lambda folder: len(folder.parts), default=None)
+
+    def _roots(self, path: Path) -> list[Path]:
+        folder = self._folder(path)
+        return [folder] if folder else [path.parent]
+
+
+class _Shared:
+    """One running task with several waiters; it is cancelled when the last of them is."""
+
+    def __init__(self, task: asyncio.Task[tuple[OpenCapture, bool]]) -> None:
+        self.task = task
+        self._waiting = 0
+
+    async def wait(self) -> tuple[OpenCapture, bool]:
+        self._waiting += 1
+        try:
+            return await asyncio.shield(self.task)
+        except asyncio.CancelledError:
+            if self._waiting == 1:
+                self.task.cancel()
+            raise
+        finally:
+            self._waiting -= 1
