@@ -76,20 +76,14 @@ ALIASES: Final[dict[str, str]] = {
 }
 
 _KEY: Final = re.compile(r"key<\s*([A-Za-z_][A-Za-z0-9_]*)\s*>")
-_KEY_NAMES: Final = {
-    "fry": "fry",
-    "threefry": "fry",
-    "threefry2x32": "fry",
-    "rbg": "rbg",
-    "unsafe_rbg": "urbg",
-    "urbg": "urbg",
-}
+_KEY_NAMES: Final = {"threefry": "fry", "threefry2x32": "fry", "unsafe_rbg": "urbg"}
 
 
 def resolve_dtype(text: str) -> DType:
     """The element type that `text` names, by its full name or an alias such as `f32`.
 
-    Typed PRNG keys are `key<fry>`, `key<rbg>` and `key<urbg>`; the names of the implementations are accepted, too.
+    Typed PRNG keys are `key<fry>`, `key<rbg>` and `key<urbg>`; the names of the implementations are accepted, too, and
+    so are tags of other implementations, which only the capture environment knows.
     Raises ValueError with a message that says what is close.
     """
     name = text.strip()
@@ -98,9 +92,7 @@ def resolve_dtype(text: str) -> DType:
     if (dtype := DTYPES.get(ALIASES.get(name, name))) is not None:
         return dtype
     if match := _KEY.fullmatch(name):
-        if (tag := _KEY_NAMES.get(match[1])) is not None:
-            return DType(f"key<{tag}>", "key", 0)
-        raise ValueError(f"no PRNG implementation is called {match[1]!r}; known are fry, rbg and urbg")
+        return DType(f"key<{_KEY_NAMES.get(match[1], match[1])}>", "key", 0)
     if name.lower() != name and name.lower() in (DTYPES | ALIASES):
         raise ValueError(f"{text!r} is not a dtype; did you mean {ALIASES.get(name.lower(), name.lower())!r}?")
     if name in {"key", "prng_key", "key<>"}:
