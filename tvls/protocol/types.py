@@ -55,6 +55,8 @@ class TargetInfo(Wire, kw_only=True):
     module: str
     range: Range
     """The `def` or `class` line."""
+    body: Range | None = None
+    """From that line to the end of the definition."""
     profiles: list[str] = []
     """Profiles of `tensorviz.toml` that name this target."""
     state: TargetState = "noSetup"
