@@ -1,0 +1,103 @@
+"""Factories of a setup: a callable in a workspace file that makes the model or its inputs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from types import ModuleType
+from typing import Any, List, Mapping
+
+from tvls.capture.limits import Limits
+from tvls.worker.job import SetupFault
+from tvls.worker.values import Budget, TensorSpec, build_call
+
+
+def call_factory(workspace: str, roots: List[str], spec: Mapping[str, Any], key: str = "factory") -> object:
+    """Load `spec["file"]` (workspace-relative), call `spec["callable"]` with `spec["kwargs"]`, return what it returns.
+
+    `roots` are the import roots of the workspace. SetupFault where the factory is not to be found, or not the
+    workspace's own; what the factory raises passes through.
+    """
+    for name in ("file", "callable"):
+        if not isinstance(spec.get(name), str) or not spec[name]:
+            raise SetupFault("setup", f"a factory needs {name!r}, a string", f"{key}.{name}")
+    filename = _inside(workspace, spec["file"], f"{key}.file")
+    value: Any = load_file(filename, roots)
+    for part in spec["callable"].split("."):
+        if not hasattr(value, part):
+            raise SetupFault("setup", f"{spec['file']} has no {spec['callable']!r}", f"{key}.callable")
+        value = getattr(value, part)
+    if not callable(value):
+        raise SetupFault("setup", f"{spec['callable']!r} in {spec['file']} is not callable", f"{key}.callable")
+    call = build_call({"kwargs": spec.get("kwargs", {})}, key, Budget(Limits()), _no_tensor)
+    return value(**call.kwargs)
+
+
+def _no_tensor(tensor: TensorSpec) -> object:
+    raise SetupFault("setup", "a factory takes plain values; let it make its arrays itself", tensor.key)
+
+
+def _inside(workspace: str, file: str, key: str) -> str:
+    """Absolute path of a workspace file, which must not lie elsewhere by `..`, by being absolute or by a link."""
+    parts = file.replace("\\", "/").split("/")
+    if os.path.isabs(file) or ".." in parts:
+        raise SetupFault("setup", f"{file!r} is not a path inside the workspace", key)
+    filename = os.path.normpath(os.path.join(workspace, file))
+    real = os.path.realpath(filename)
+    root = os.path.realpath(workspace)
+    if real != root and not real.startswith(root.rstrip(os.sep) + os.sep):
+        raise SetupFault("setup", f"{file!r} leads out of the workspace", key)
+    if not os.path.isfile(filename):
+        raise SetupFault("setup", f"there is no file {file!r} in the workspace", key)
+    return filename
+
+
+def load_file(filename: str, roots: List[str]) -> ModuleType:
+    """The module of a file: the one already imported from it, else by its import name, else on its own."""
+    for module in list(sys.modules.values()):
+        if same_file(getattr(module, "__file__", None), filename):
+            return module
+    for root in roots:
+        if filename.startswith(root.rstrip(os.sep) + os.sep) and filename.endswith(".py"):
+            parts = os.path.relpath(filename, root)[: -len(".py")].split(os.sep)
+            if parts[-1] == "__init__":
+                del parts[-1]
+            if parts and all(part.isidentifier() for part in parts) and _finds(parts, filename):
+                return importlib.import_module(".".join(parts))
+    stem = os.path.splitext(os.path.basename(filename))[0]
+    return load_as(f"_tvls_factory_{stem}", filename)
+
+
+def load_as(name: str, filename: str) -> ModuleType:
+    """Execute a file as the module `name`."""
+    spec = importlib.util.spec_from_file_location(name, filename)
+    if spec is None or spec.loader is None:
+        raise SetupFault("setup", f"{os.path.basename(filename)!r} is not a Python file", "")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def same_file(one: object, other: str) -> bool:
+    """Whether a module's `__file__` is the file `other`, with links resolved."""
+    if not isinstance(one, str) or os.path.basename(one) != os.path.basename(other):
+        return False
+    return one == other or os.path.realpath(one) == os.path.realpath(other)
+
+
+def _finds(parts: List[str], filename: str) -> bool:
+    """Whether importing the dotted name would load `filename` and not a namesake. Imports the parent packages."""
+    if parts[0] in sys.modules and len(parts) == 1:
+        return False  # another module of that name is loaded already
+    try:
+        spec = importlib.util.find_spec(".".join(parts))
+    except (ModuleNotFoundError, ValueError):  # a parent is no package, or a namesake without a spec
+        return False
+    return spec is not None and same_file(spec.origin, filename)

@@ -1,0 +1,303 @@
+"""Shapes of local arrays, line by line, while workspace code runs under a trace.
+
+Line events reach workspace code only: through `sys.monitoring` on the code objects themselves (Python 3.12 and newer),
+or through `sys.settrace`, which turns away at once for any other code. A local counts at the line that ran when it
+appeared or was bound anew, an argument at its `def` line, a returned array as the name `return`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from tvls.capture.document import Observation, Seen
+from tvls.worker.places import Places
+
+_monitoring: Any = getattr(sys, "monitoring", None)  # from Python 3.12 on
+_frame_at: Callable[[int], FrameType] = getattr(sys, "_getframe")  # noqa: B009  (no public name has it)
+
+Describe = Callable[[object], Optional[Tuple[List[int], str]]]
+Text = Callable[[str], Optional[bytes]]
+
+_Where = Tuple[str, str, int, str]  # path, function, line, name
+_What = Tuple[Tuple[int, ...], str]  # shape, dtype
+
+RETURN = "return"
+_OPTIMIZED = 0x1  # function bodies; module and class bodies do not have the flag
+_GENERATORS = 0x20 | 0x80 | 0x200
+_PLAIN = frozenset(
+    {
+        int,
+        float,
+        bool,
+        str,
+        bytes,
+        type(None),
+        type,
+        tuple,
+        list,
+        dict,
+        set,
+        slice,
+        range,
+        FunctionType,
+        BuiltinFunctionType,
+    }
+)
+
+
+class Probe:
+    """Collects while started. `describe` answers shape and dtype of an array and None for anything else."""
+
+    def __init__(self, places: Places, describe: Describe, text: Text) -> None:
+        self.places = places
+        self.describe = describe
+        self.text = text
+        self.phase = "import"
+        self._seen: Dict[str, Dict[_Where, Dict[_What, int]]] = {}
+        self._stop: Optional[Callable[[], None]] = None
+        self._codes: List[CodeType] = []
+
+    def add_code(self, code: CodeType) -> None:
+        """A workspace module was compiled: its functions are to be watched."""
+        self._codes.append(code)
+        if self._stop is not None and _monitoring is not None:
+            _watch_code(self._tool, code)
+
+    def start(self) -> None:
+        if self._stop is None:
+            self._stop = self._start_monitoring() if _monitoring is not None else self._start_settrace()
+
+    def stop(self) -> None:
+        if self._stop is not None:
+            stop, self._stop = self._stop, None
+            stop()
+
+    def observations(self) -> List[Observation]:
+        """In order of path, line and name. A function seen in the current phase counts with that phase alone: the
+        initialisation and the trace of one module run the same lines, and each would count."""
+        chosen: Dict[_Where, Dict[_What, int]] = {}
+        functions: set[Tuple[str, str]] = set()
+        for phase in [self.phase, *(p for p in ("trace", "init", "inputs", "import") if p != self.phase)]:
+            found = {where: seen for where, seen in self._seen.get(phase, {}).items() if where[:2] not in functions}
+            functions.update(where[:2] for where in found)
+            for where, seen in found.items():
+                chosen[where] = dict(seen)
+        lines = _DefLines(self.text)
+        merged: Dict[_Where, Dict[_What, int]] = {}
+        for (path, function, line, name), seen in chosen.items():
+            where = (path, function, lines.find(path, -line) if line < 0 else line, name)
+            counts = merged.setdefault(where, {})
+            for what, count in seen.items():
+                counts[what] = counts.get(what, 0) + count
+        result: List[Observation] = []
+        for path, function, line, name in sorted(merged, key=lambda where: (where[0], where[2], where[3], where[1])):
+            seen_here: List[Seen] = [
+                {"shape": list(shape), "dtype": dtype, "count": count}
+                for (shape, dtype), count in merged[path, function, line, name].items()
+            ]
+            result.append({"path": path, "line": line, "name": name, "seen": seen_here, "function": function})
+        return result
+
+    # --- what the hooks call ------------------------------------------------------------------------------------------
+
+    def _record(self, path: str, function: str, line: int, name: str, value: object) -> None:
+        if type(value) in _PLAIN:
+            return
+        described = self.describe(value)
+        if described is None:
+            return
+        counts = self._seen.setdefault(self.phase, {}).setdefault((path, function, line, name), {})
+        what = (tuple(described[0]), described[1])
+        counts[what] = counts.get(what, 0) + 1
+
+    def _enter(self, frame: FrameType, path: str) -> "_Locals":
+        code = frame.f_code
+        function: str = getattr(code, "co_qualname", code.co_name)
+        values = dict(frame.f_locals)
+        # Negative: the line of the first decorator or of `def`; told apart when the observations are read.
+        first = -code.co_firstlineno
+        for name, value in values.items():
+            if not name.startswith("."):
+                self._record(path, function, first, name, value)
+        return _Locals(path, function, values, frame.f_lineno)
+
+    def _line(self, frame: FrameType, locals_: "_Locals", line: int) -> None:
+        values = dict(frame.f_locals)
+        before = locals_.values
+        for name, value in values.items():
+            if (name not in before or before[name] is not value) and not name.startswith("."):
+                self._record(locals_.path, locals_.function, locals_.line, name, value)
+        locals_.values = values
+        locals_.line = line
+
+    def _leave(self, frame: FrameType, locals_: "_Locals", value: object) -> None:
+        self._line(frame, locals_, locals_.line)
+        self._record(locals_.path, locals_.function, locals_.line, RETURN, value)
+
+    def _fault(self, fault: Exception) -> None:
+        """A hook must never raise into the user's code; what is known so far stays."""
+        sys.stderr.write(f"tvls: shapes of locals are incomplete: {type(fault).__name__}: {fault}\n")
+        self.stop()
+
+    # --- Python 3.10 and 3.11 -----------------------------------------------------------------------------------------
+
+    def _start_settrace(self) -> Callable[[], None]:
+        files: Dict[str, Optional[str]] = {}
+        find = self.places.workspace_path
+        live: Dict[FrameType, _Locals] = {}  # suspended generators, which come back through a new call event
+
+        def on_call(frame: FrameType, event: str, argument: Any) -> Any:
+            code = frame.f_code
+            filename = code.co_filename
+            try:
+                path = files[filename]
+            except KeyError:
+                path = files[filename] = find(filename)
+            if path is None or not code.co_flags & _OPTIMIZED:
+                return None
+            try:
+                locals_ = live.pop(frame, None) if code.co_flags & _GENERATORS else None
+                if locals_ is None:
+                    locals_ = self._enter(frame, path)
+            except Exception as fault:  # noqa: BLE001 - reported there
+                self._fault(fault)
+                return None
+            return local_trace(locals_)
+
+        def local_trace(locals_: _Locals) -> Any:
+            def on_event(frame: FrameType, event: str, argument: Any) -> Any:
+                try:
+                    if event == "line":
+                        self._line(frame, locals_, frame.f_lineno)
+                    elif event == "return":
+                        if frame.f_code.co_flags & _GENERATORS:
+                            self._line(frame, locals_, frame.f_lineno)
+                            live[frame] = locals_
+                        elif argument is not None:
+                            self._leave(frame, locals_, argument)
+                        else:  # a value of None, or an exception on its way out
+                            self._line(frame, locals_, frame.f_lineno)
+                except Exception as fault:  # noqa: BLE001 - reported there
+                    self._fault(fault)
+                    return None
+                return on_event
+
+            return on_event
+
+        before = sys.gettrace()
+        sys.settrace(on_call)
+
+        def stop() -> None:
+            if sys.gettrace() is on_call:
+                sys.settrace(before)
+            live.clear()
+
+        return stop
+
+    # --- Python 3.12 and newer ----------------------------------------------------------------------------------------
+
+    _tool = -1
+
+    def _start_monitoring(self) -> Callable[[], None]:
+        monitoring = _monitoring
+        events = monitoring.events
+        free = [tool for tool in (4, 3, 5, 2, 1, 0) if monitoring.get_tool(tool) is None]
+        if not free:
+            sys.stderr.write("tvls: shapes of locals are not recorded: no monitoring tool is free\n")
+            return lambda: None
+        tool = self._tool = free[0]
+        monitoring.use_tool_id(tool, "tvls")
+        live: Dict[FrameType, _Locals] = {}
+        find = self.places.workspace_path
+
+        def guarded(hook: Callable[..., None]) -> Callable[..., None]:
+            def guard(*arguments: Any) -> None:
+                try:
+                    hook(_frame_at(1), *arguments)
+                except Exception as fault:  # noqa: BLE001 - reported there
+                    self._fault(fault)
+
+            return guard
+
+        def on_start(frame: FrameType, code: CodeType, offset: int) -> None:
+            path = find(code.co_filename)
+            if path is not None:
+                live[frame] = self._enter(frame, path)
+
+        def on_line(frame: FrameType, code: CodeType, line: int) -> None:
+            locals_ = live.get(frame)
+            if locals_ is not None:
+                self._line(frame, locals_, line)
+
+        def on_return(frame: FrameType, code: CodeType, offset: int, value: object) -> None:
+            locals_ = live.pop(frame, None)
+            if locals_ is not None:
+                self._leave(frame, locals_, value)
+
+        def on_unwind(frame: FrameType, code: CodeType, offset: int, exception: object) -> None:
+            locals_ = live.pop(frame, None)
+            if locals_ is not None:
+                self._line(frame, locals_, locals_.line)
+
+        monitoring.register_callback(tool, events.PY_START, guarded(on_start))
+        monitoring.register_callback(tool, events.LINE, guarded(on_line))
+        monitoring.register_callback(tool, events.PY_RETURN, guarded(on_return))
+        monitoring.register_callback(tool, events.PY_UNWIND, guarded(on_unwind))
+        monitoring.set_events(tool, events.PY_UNWIND)  # cannot be asked for by code object; fires on exceptions only
+        for code in self._codes:
+            _watch_code(tool, code)
+
+        def stop() -> None:
+            monitoring.set_events(tool, 0)
+            for event in (events.PY_START, events.LINE, events.PY_RETURN, events.PY_UNWIND):
+                monitoring.register_callback(tool, event, None)
+            monitoring.free_tool_id(tool)
+            live.clear()
+
+        return stop
+
+
+class _Locals:
+    """What a frame's locals were at the last event, and the line that has been running since."""
+
+    __slots__ = ("function", "line", "path", "values")
+
+    def __init__(self, path: str, function: str, values: Dict[str, object], line: int) -> None:
+        self.path = path
+        self.function = function
+        self.values = values
+        self.line = line
+
+
+class _DefLines:
+    """From the first line of a code object, which is that of the first decorator, to the line of `def`."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.by_path: Dict[str, Dict[int, int]] = {}
+
+    def find(self, path: str, first: int) -> int:
+        lines = self.by_path.get(path)
+        if lines is None:
+            data = self.text(path)
+            lines = self.by_path[path] = {} if data is None else dict(_decorated(data))
+        return lines.get(first, first)
+
+
+def _decorated(data: bytes) -> Iterator[Tuple[int, int]]:
+    for node in ast.walk(ast.parse(data)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.decorator_list:
+            yield min(decorator.lineno for decorator in node.decorator_list), node.lineno
+
+
+def _watch_code(tool: int, code: CodeType) -> None:
+    """Ask for events in every function body inside `code`."""
+    events = _monitoring.events
+    if code.co_flags & _OPTIMIZED:
+        _monitoring.set_local_events(tool, code, events.PY_START | events.LINE | events.PY_RETURN)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _watch_code(tool, constant)

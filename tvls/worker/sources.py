@@ -1,0 +1,111 @@
+"""Which workspace files a trace depends on, by the bytes that it really used.
+
+Modules are compiled from the very bytes that are hashed: never from a cached `.pyc`, which may belong to another text.
+Files that user code opens for reading are added by an audit hook. What native code opens by itself is not seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.machinery
+import os
+import stat
+import sys
+from types import CodeType
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from tvls.capture.document import Source
+from tvls.worker.places import Places
+
+_CHUNK = 1 << 20
+
+
+class SourceLog:
+    """The workspace files loaded so far, in the order of their first use."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.on_code: Optional[Callable[[CodeType], None]] = None
+        """Called with the code object of each workspace module before it runs."""
+        self._digests: Dict[str, str] = {}
+        self._texts: Dict[str, bytes] = {}
+        self._states: Dict[str, Tuple[int, int, int]] = {}
+        self._quiet = False
+
+    def install(self) -> None:
+        """From now on, log imports and reads of this process. Cannot be taken back: a trace is a process of its own."""
+        load = importlib.machinery.SourceFileLoader.get_code
+        log = self
+
+        # On the class, not in a finder: import hooks of the user's (jaxtyping, beartype) derive from this loader.
+        def get_code(self: importlib.machinery.SourceFileLoader, fullname: str) -> Optional[CodeType]:
+            filename = self.get_filename(fullname)
+            path = log.places.workspace_path(filename)
+            if path is None:
+                return load(self, fullname)
+            log._quiet = True
+            try:
+                data = self.get_data(filename)
+            finally:
+                log._quiet = False
+            log._digests[path] = "sha256:" + hashlib.sha256(data).hexdigest()
+            log._texts[path] = data
+            # Importlib's own helper keeps its frames out of tracebacks; here a SyntaxError names the file itself.
+            code: CodeType = self.source_to_code(data, filename)
+            if log.on_code is not None:
+                log.on_code(code)
+            return code
+
+        importlib.machinery.SourceFileLoader.get_code = get_code
+        sys.addaudithook(self._audit)
+
+    def text(self, path: str) -> Optional[bytes]:
+        """Bytes of a workspace module as it was compiled."""
+        return self._texts.get(path)
+
+    def table(self) -> List[Source]:
+        """Every workspace file used so far, sorted by path."""
+        # Extension modules and bytecode without source are loaded without passing through either door.
+        for module in list(sys.modules.values()):
+            filename = getattr(module, "__file__", None)
+            if isinstance(filename, str):
+                path = self.places.workspace_path(filename)
+                if path is not None and path not in self._digests:
+                    self._hash_file(filename, path)
+        return [{"path": path, "digest": self._digests[path]} for path in sorted(self._digests)]
+
+    def _audit(self, event: str, arguments: Tuple[Any, ...]) -> None:
+        if event != "open" or self._quiet:
+            return
+        name, _, flags = arguments
+        if not isinstance(name, (str, bytes)) or not isinstance(flags, int):
+            return
+        if flags & (os.O_WRONLY | os.O_TRUNC):
+            return
+        filename = os.path.abspath(os.fsdecode(name))
+        path = self.places.workspace_path(filename)
+        if path is not None and path not in self._texts:
+            self._hash_file(filename, path)
+
+    def _hash_file(self, filename: str, path: str) -> None:
+        self._quiet = True
+        try:
+            status = os.stat(filename)
+            state = (status.st_mtime_ns, status.st_size, status.st_ino)
+            # A pipe or a device has no content to come back to, and reading it would take it from the user's code.
+            if not stat.S_ISREG(status.st_mode) or self._states.get(path) == state:
+                return
+            sha = hashlib.sha256()
+            with open(filename, "rb", buffering=0) as file:
+                while True:
+                    chunk = file.read(_CHUNK)
+                    if not chunk:
+                        break
+                    sha.update(chunk)
+            self._digests[path] = "sha256:" + sha.hexdigest()
+            self._states[path] = state
+        except OSError:
+            # Not there or not readable: the open that is being audited fails by itself and says so to its caller.
+            return
+        finally:
+            self._quiet = False

@@ -1,0 +1,315 @@
+"""One trace: from a request to the bytes of a capture or of a failure."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.machinery
+import os
+import platform
+import random
+import sys
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, cast
+
+from tvls.capture.document import FORMAT_VERSION, Failure, FailureDetail, Frame, Phase, Target
+from tvls.capture.encoding import canonical_json, digest
+from tvls.capture.limits import LimitExceeded, Limits
+from tvls.worker import containment, factories, frameworks
+from tvls.worker.frames import FrameTable, make_frame, traceback_frames
+from tvls.worker.job import Job, SetupFault
+from tvls.worker.places import Places
+from tvls.worker.probe import Probe
+from tvls.worker.sources import SourceLog
+
+_LONGEST_MESSAGE = 20_000
+
+
+def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
+    """Trace what `request` names (see "Between daemon and worker" in docs/architecture.md); never raises for what the
+    user's code does. `progress` hears of each phase as it begins."""
+    workspace: str = request["workspace"]
+    setup: Dict[str, Any] = request["setup"]
+    limits = make_limits(request.get("limits", {}))
+    places = Places(workspace)
+    sources = SourceLog(places)
+    frames = FrameTable(workspace, places)
+    state = _State()
+
+    @contextmanager
+    def phase(name: str) -> Generator[None]:
+        outer = state.phase
+        state.enter(name)
+        progress(name)
+        yield
+        state.enter(outer)  # not after an exception: a failure names the phase that it began in
+
+    sources.install()
+    try:
+        progress("import")
+        adapter = load_framework(setup["framework"])
+        state.versions.update(adapter.versions())
+        probe = state.probe = Probe(places, adapter.describe, sources.text)
+        sources.on_code = probe.add_code
+        random.seed(setup["seed"])  # equal setup, equal capture: also for code that draws numbers while it is traced
+        with adapter.device_scope(setup["device"]):
+            target = import_target(request["target"], workspace)
+            job = Job(
+                target=target,
+                kind=request["target"]["kind"],
+                name=request["target"]["qualname"],
+                setup=setup,
+                limits=limits,
+                frames=frames,
+                load_factory=lambda spec: factories.call_factory(workspace, request["sysPath"], spec),
+                phase=phase,
+            )
+            probe.start()
+            try:
+                captured = adapter.capture(job)
+            finally:
+                probe.stop()
+        state.enter("encode")
+        document = _capture(request, captured, state.versions)
+        document["sources"] = sources.table()
+        document["frames"] = frames.table()
+        document["observations"] = probe.observations()
+        data = _encode(document)
+        _check_size(data, limits)
+        return data
+    except BaseException as fault:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of user code are failures as any other
+        sys.settrace(None)
+        containment.lift_memory_limit()
+        return canonical_json(cast("Dict[str, Any]", _failure(request, fault, state, sources, limits)))
+
+
+class _State:
+    """How far the trace has come."""
+
+    def __init__(self) -> None:
+        self.phase = "import"
+        self.versions = {"python": platform.python_version()}
+        self.probe: Optional[Probe] = None
+
+    def enter(self, phase: str) -> None:
+        self.phase = phase
+        if self.probe is not None:
+            self.probe.phase = phase
+
+
+class FrameworkMissing(Exception):  # noqa: N818  (a state of the environment)
+    """The framework cannot be imported in this interpreter."""
+
+
+def load_framework(name: str) -> Any:
+    """The adapter of a framework, with the framework imported. Raises SetupFault for an unknown name."""
+    module = frameworks.FRAMEWORKS.get(name)
+    if module is None:
+        known = ", ".join(sorted(frameworks.FRAMEWORKS))
+        raise SetupFault("setup", f"no framework {name!r}; there is {known}", "framework")
+    try:
+        adapter = importlib.import_module(module)
+        adapter.preload()
+    except ImportError as fault:
+        raise FrameworkMissing(f"{name} cannot be imported: {fault}") from fault
+    return adapter
+
+
+def _check_size(data: bytes, limits: Limits) -> None:
+    if len(data) > limits.encoded_bytes:
+        raise LimitExceeded("encoded_bytes", limits.encoded_bytes, len(data))
+
+
+def make_limits(fields: Mapping[str, Any]) -> Limits:
+    known = {field.name for field in dataclasses.fields(Limits)}
+    return Limits(**{name: value for name, value in fields.items() if name in known})
+
+
+# --- the target ------------------------------------------------------------------------------------------------------
+
+
+def prepare_imports(workspace: str, roots: List[str]) -> None:
+    """Let the process stand in the workspace as a script of it would: folder, then import roots in front."""
+    os.chdir(workspace)
+    # Entries of PYTHONPATH that are relative mean relative to the folder that Python is started in.
+    relative = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and not os.path.isabs(path)]
+    front = [*roots, *(os.path.normpath(os.path.join(workspace, path)) for path in relative)]
+    sys.path[:] = list(dict.fromkeys([*front, *sys.path]))
+    importlib.invalidate_caches()
+
+
+def preloaded_from(workspace: str, roots: List[str]) -> Optional[str]:
+    """Name of an imported module that the workspace itself provides, or None.
+
+    A process that was preloaded holds such a module as it was then, and not as the workspace has it now.
+    """
+    places = Places(workspace)
+    tops: Dict[str, Optional[str]] = {}
+    for name, module in list(sys.modules.items()):
+        filename = getattr(module, "__file__", None)
+        filename = filename if isinstance(filename, str) else None
+        if filename is not None and places.workspace_path(filename) is not None:
+            return name
+        if "." not in name and name not in sys.stdlib_module_names and name != "__main__":
+            tops[name] = filename
+    for root in roots:
+        try:
+            entries = os.listdir(root)
+        except OSError:  # a root that is not there provides nothing
+            continue
+        for name in {entry.partition(".")[0] for entry in entries} & tops.keys():
+            spec = importlib.machinery.PathFinder.find_spec(name, [root])
+            # A folder without `__init__.py` gives way to a regular package that stands later on the path.
+            if spec is not None and spec.origin is not None and not factories.same_file(tops[name], spec.origin):
+                return name
+    return None
+
+
+def import_target(target: Mapping[str, Any], workspace: str) -> object:
+    """The object that `target` names. SetupFault where the module is another file's, or has no such name."""
+    name: str = target["module"]
+    module = _import_module(name, target.get("path"), workspace)
+    value: object = module
+    for part in target["qualname"].split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            where = target.get("path", name)
+            raise SetupFault("setup", f"{where} has no {target['qualname']!r} once it is imported", "model") from None
+    return value
+
+
+def _import_module(name: str, path: Optional[str], workspace: str) -> ModuleType:
+    if path is None:
+        return importlib.import_module(name)
+    filename = os.path.join(workspace, *path.split("/"))
+    if "." not in name and name in sys.modules and not factories.same_file(_file_of(sys.modules[name]), filename):
+        # The workspace has a `types.py` or a `random.py` and the standard library's is loaded already. As for a script
+        # in that folder the workspace's comes first.
+        return factories.load_as(name, filename)
+    module = importlib.import_module(name)
+    if not factories.same_file(_file_of(module), filename):
+        other = _file_of(module)
+        found = "a package without a file" if other is None else Places(workspace).portable(other)[0]
+        raise SetupFault("setup", f"importing {name!r} finds {found}, not {path}", "model")
+    return module
+
+
+def _file_of(module: ModuleType) -> Optional[str]:
+    filename = getattr(module, "__file__", None)
+    return filename if isinstance(filename, str) else None
+
+
+# --- documents -------------------------------------------------------------------------------------------------------
+
+
+def _capture(request: Mapping[str, Any], captured: Dict[str, Any], versions: Dict[str, str]) -> Dict[str, Any]:
+    setup = request["setup"]
+    record = {name: setup[name] for name in ("digest", "device", "mode", "seed")}
+    if setup.get("profile") is not None:
+        record["profile"] = setup["profile"]
+    document = dict(captured)
+    record["static"] = document.pop("static")
+    record["notes"] = document.pop("notes")
+    document.update(
+        formatVersion=FORMAT_VERSION,
+        framework=setup["framework"],
+        versions=versions,
+        target=_target(request),
+        setup=record,
+    )
+    return document
+
+
+def _target(request: Mapping[str, Any]) -> Target:
+    names = ("kind", "module", "qualname", "path", "line")
+    return cast("Target", {name: request["target"][name] for name in names if request["target"].get(name) is not None})
+
+
+def _encode(document: Dict[str, Any]) -> bytes:
+    """Canonical bytes with the capture's identity in them, at the price of one encoding instead of two."""
+    before = canonical_json({key: value for key, value in document.items() if key < "captureId"})
+    after = canonical_json({key: value for key, value in document.items() if key > "captureId"})
+    identity = digest(before[:-1] + b"," + after[1:])
+    return before[:-1] + b',"captureId":"' + identity.encode("ascii") + b'",' + after[1:]
+
+
+def _failure(
+    request: Mapping[str, Any], fault: BaseException, state: _State, sources: SourceLog, limits: Limits
+) -> Failure:
+    detail: FailureDetail = {
+        "kind": "exception",
+        "type": _type_name(fault),
+        "message": _message(sources.places, fault),
+        "frames": _failure_frames(sources.places, fault),
+        "phase": cast("Phase", state.phase),
+    }
+    if isinstance(fault, LimitExceeded):
+        detail["kind"] = "limit"
+        detail["limit"] = fault.limit
+    elif isinstance(fault, SetupFault):
+        detail["kind"] = fault.kind
+        if fault.key is not None:
+            detail["key"] = fault.key
+        if fault.limit is not None:
+            detail["limit"] = fault.limit
+    elif isinstance(fault, MemoryError):
+        detail["kind"] = "limit"
+        detail["limit"] = "memory_bytes"
+        detail["message"] = f"the trace needs more memory than the limit of {limits.memory_bytes:,} bytes allows"
+    elif isinstance(fault, FrameworkMissing):
+        detail["kind"] = "environment"
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "framework": request["setup"]["framework"],
+        "versions": state.versions,
+        "target": _target(request),
+        "failure": detail,
+        "sources": sources.table(),
+        "observations": [] if state.probe is None else state.probe.observations(),
+    }
+
+
+def _type_name(fault: BaseException) -> str:
+    kind = type(fault)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _message(places: Places, fault: BaseException) -> str:
+    if isinstance(fault, SyntaxError):
+        text = fault.msg
+    else:
+        try:
+            text = str(fault)
+        except Exception as second:  # noqa: BLE001 - user code: `__str__` of an exception may do anything
+            text = f"(the exception's own message failed with {_type_name(second)})"
+    if len(text) > _LONGEST_MESSAGE:
+        text = f"{text[:_LONGEST_MESSAGE]}… ({len(text) - _LONGEST_MESSAGE:,} more characters)"
+    return places.clean(text)
+
+
+def _failure_frames(places: Places, fault: BaseException) -> List[Frame]:
+    frames = _syntax_frame(places, fault) + traceback_frames(places, fault.__traceback__)
+    if not any(frame["workspace"] for frame in frames):
+        # A library that raises anew, from a place of its own, leaves the user's frames to the exception it replaces.
+        seen = {id(fault)}
+        earlier = fault.__cause__ or fault.__context__
+        while earlier is not None and id(earlier) not in seen:
+            seen.add(id(earlier))
+            own = _syntax_frame(places, earlier) + traceback_frames(places, earlier.__traceback__)
+            if any(frame["workspace"] for frame in own):
+                return own + frames
+            earlier = earlier.__cause__ or earlier.__context__
+    return frames
+
+
+def _syntax_frame(places: Places, fault: BaseException) -> List[Frame]:
+    """The line that does not parse: no frame ran there, yet it is the place to show."""
+    if not isinstance(fault, SyntaxError) or fault.filename is None or fault.lineno is None:
+        return []
+    column = None
+    if fault.offset is not None and fault.offset > 0:
+        before = (fault.text or "")[: fault.offset - 1]
+        column = len(before.encode("utf-8", "surrogatepass")) if fault.text else fault.offset - 1
+    return [make_frame(places.portable(fault.filename), "<module>", fault.lineno, column)]
