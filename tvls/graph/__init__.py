@@ -1,0 +1,31 @@
+"""From a capture to what people see: views, details, search, source positions, hover and readable text.
+
+Pure functions over a `GraphIndex`: no files, no LSP.
+"""
+
+from tvls.graph.details import Details, details, sources
+from tvls.graph.hover import HoverText, hover
+from tvls.graph.index import GraphIndex
+from tvls.graph.load import load
+from tvls.graph.outline import coverage_lines, failure_text, outline
+from tvls.graph.positions import Hits, nodes_at
+from tvls.graph.search import search
+from tvls.graph.view import View, view
+
+__all__ = [
+    "Details",
+    "GraphIndex",
+    "Hits",
+    "HoverText",
+    "View",
+    "coverage_lines",
+    "details",
+    "failure_text",
+    "hover",
+    "load",
+    "nodes_at",
+    "outline",
+    "search",
+    "sources",
+    "view",
+]

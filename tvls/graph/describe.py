@@ -1,0 +1,135 @@
+"""Nodes as they are drawn and listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tvls.capture.document import Operand
+from tvls.graph.index import Graph, Port, body_id
+from tvls.graph.text import literal_text, scope_label, short_type
+from tvls.protocol import types as t
+
+LISTED = 64
+"""Values that a node lists at most, of each kind, in a view."""
+
+
+def value_info(graph: Graph, index: int) -> t.ValueInfo:
+    value = graph.values[index]
+    role = value["role"]
+    return t.ValueInfo(
+        shape=value["shape"],
+        dtype=value["dtype"],
+        name=value.get("name"),
+        role=None if role == "intermediate" else role,
+        weak_type=value.get("weakType", False),
+        sharding=value.get("sharding"),
+    )
+
+
+def operand_value(graph: Graph, operand: Operand) -> t.ValueInfo:
+    value = operand.get("value")
+    if value is not None:
+        return value_info(graph, value)
+    return t.ValueInfo(shape=operand.get("shape", []), dtype=operand.get("dtype", ""))
+
+
+def operation_node(graph: Graph, index: int, parent: str, body: str | None, limit: int | None = LISTED) -> t.Node:
+    """`limit`: values listed of each kind; None for all. `body`: id of the body that the graph is."""
+    operation = graph.operations[index]
+    outputs = operation["outputs"]
+    state: list[int] = []
+    constants: list[int] = []
+    for operand in operation["inputs"]:
+        value = operand.get("value")
+        if value is not None and graph.is_quiet(value):
+            listed = state if graph.values[value]["role"] == "state" else constants
+            if value not in listed:
+                listed.append(value)
+    return t.Node(
+        id=f"op:{operation['id']}",
+        kind="operation",
+        label=operation["primitive"],
+        parent=parent,
+        opaque=operation.get("opaque"),
+        outputs=_listed(graph, outputs, limit),
+        outputs_total=_total(len(outputs), limit),
+        state=_listed(graph, state, limit),
+        state_total=_total(len(state), limit),
+        constants=_listed(graph, constants, limit),
+        constants_total=_total(len(constants), limit),
+        bodies=body_infos(graph, index, body),
+        source=graph.innermost(operation["frames"]),
+    )
+
+
+def body_infos(graph: Graph, operation: int, body: str | None) -> list[t.BodyInfo]:
+    found = graph.operations[operation]
+    return [
+        t.BodyInfo(
+            id=body_id(body, found["id"], at),
+            role=ref["role"],
+            label=graph.bodies[ref["body"]]["label"],
+            operations=len(graph.bodies[ref["body"]]["operations"]),
+        )
+        for at, ref in enumerate(found.get("bodies", ()))
+    ]
+
+
+def scope_node(graph: Graph, index: int, parent: str, *, expanded: bool = False, limit: int | None = LISTED) -> t.Node:
+    """A scope; expanded, it lists no values, since its contents do."""
+    scope = graph.scopes[index]
+    flow = graph.flow
+    outputs = () if expanded else flow.outputs.get(index, {})
+    state = () if expanded else flow.state.get(index, {})
+    constants = () if expanded else flow.constants.get(index, {})
+    return t.Node(
+        id=f"scope:{scope['id']}",
+        kind="scope",
+        label=scope_label(scope),
+        parent=parent,
+        scope_kind=scope["kind"],
+        scope_evidence=scope.get("evidence"),
+        class_name=scope.get("class"),
+        expanded=expanded,
+        operations=graph.operation_counts[index],
+        outputs=_listed(graph, outputs, limit),
+        outputs_total=_total(len(outputs), limit),
+        state=_listed(graph, state, limit),
+        state_total=_total(len(state), limit),
+        constants=_listed(graph, constants, limit),
+        constants_total=_total(len(constants), limit),
+        source=graph.innermost(graph.call_frames[index]),
+    )
+
+
+def input_node(graph: Graph, port: Port) -> t.Node:
+    value = operand_value(graph, port.operand)
+    return t.Node(id=port.id, kind="input", label=value.name or port.place, outputs=[value])
+
+
+def output_node(graph: Graph, port: Port) -> t.Node:
+    """An output with what arrives there; a literal of the program is in its label, since nothing makes it."""
+    value = operand_value(graph, port.operand)
+    label = port.place if "value" in port.operand else f"{port.place} = {literal_text(port.operand)}"
+    return t.Node(id=port.id, kind="output", label=label, outputs=[value])
+
+
+def constant_node(graph: Graph, value: int) -> t.Node:
+    """A constant or a state value that is an output of the program as it is."""
+    info = value_info(graph, value)
+    return t.Node(
+        id=f"const:{value}", kind="constant", label=info.name or short_type(info.shape, info.dtype), outputs=[info]
+    )
+
+
+def _listed(graph: Graph, values: Iterable[int], limit: int | None) -> list[t.ValueInfo]:
+    found: list[t.ValueInfo] = []
+    for value in values:
+        if len(found) == limit:
+            break
+        found.append(value_info(graph, value))
+    return found
+
+
+def _total(count: int, limit: int | None) -> int | None:
+    return count if limit is not None and count > limit else None

@@ -1,0 +1,77 @@
+"""How shapes, dtypes, places in a call and labels are written for people."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tvls.capture.document import Operand, Scope, Value
+
+_SHORT = (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c"))
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+def short_dtype(dtype: str) -> str:
+    """As in a jaxpr: `float32` → `f32`, `bfloat16` → `bf16`, `float8_e4m3fn` → `f8_e4m3fn`; others stay as they are."""
+    for long, short in _SHORT:
+        rest = dtype.removeprefix(long)
+        if rest != dtype and rest[:1].isdigit():
+            return short + rest
+    return dtype
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def long_type(shape: Sequence[int], dtype: str) -> str:
+    """`float32[2, 3]`"""
+    return dtype + shape_text(shape)
+
+
+def short_type(shape: Sequence[int], dtype: str) -> str:
+    """`f32[2,3]`"""
+    return f"{short_dtype(dtype)}[{','.join(map(str, shape))}]"
+
+
+def value_text(value: Value) -> str:
+    """`f32[2,3]`, with a star for a weak type."""
+    return short_type(value["shape"], value["dtype"]) + ("*" if value.get("weakType") else "")
+
+
+def literal_text(operand: Operand) -> str:
+    """`1.0:f32`; an array literal with its shape."""
+    literal: Any = operand.get("literal")
+    text = literal if isinstance(literal, str) else json.dumps(literal, ensure_ascii=False)
+    dtype = operand.get("dtype")
+    if dtype is None:
+        return text
+    shape = operand.get("shape")
+    return f"{text}:{short_type(shape, dtype) if shape else short_dtype(dtype)}"
+
+
+def child_place(place: str, key: str | int) -> str:
+    """Place of a child in a nested structure: `args` and 0 → `args[0]`, `args[0]` and `x` → `args[0].x`."""
+    if isinstance(key, int):
+        return f"{place}[{key}]"
+    if _IDENTIFIER.fullmatch(key):
+        return f"{place}.{key}" if place else key
+    return f"{place}[{json.dumps(key, ensure_ascii=False)}]"
+
+
+def scope_label(scope: Scope) -> str:
+    """Name of the module or function, else what kind of scope it is."""
+    name = scope.get("name")
+    if name:
+        return name
+    path = scope.get("path")
+    if path:
+        return path.rsplit("/", 1)[-1]
+    return scope.get("class") or scope["kind"]
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 operation`, `1,204 operations`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
