@@ -1,0 +1,243 @@
+"""NNX: modules as targets, and NNX objects anywhere in a callable or its arguments.
+
+Objects are split outside the trace and merged inside it: their arrays are shared and traced, the state that a call
+writes stays in the temporary copy, and no tracer reaches the user's objects.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
+
+from tvls.worker.frameworks.jax import libraries as lib
+from tvls.worker.frameworks.jax.arrays import abstract, generated, is_array, placement
+from tvls.worker.frameworks.jax.calls import Flat, Leaf, arguments, read_call
+from tvls.worker.frameworks.jax.scopes import Modules
+from tvls.worker.frameworks.jax.tracing import Plan
+from tvls.worker.frameworks.jax.trees import key_text, resolve
+from tvls.worker.job import Job, SetupFault
+from tvls.worker.values import Budget, build_call
+
+
+def is_object(value: object) -> bool:
+    """Whether a value is an NNX object that holds state: a module, optimizer, set of random streams or variable."""
+    nnx = lib.nnx
+    if nnx is None:
+        return False
+    kinds = [nnx.Object, nnx.Variable, getattr(nnx, "Pytree", None)]
+    state = getattr(nnx, "State", None)  # plain data that JAX flattens by itself
+    return isinstance(value, tuple(kind for kind in kinds if kind is not None)) and not (
+        state is not None and isinstance(value, state)
+    )
+
+
+@dataclass
+class Objects:
+    """NNX objects split into structure and state; equal objects once."""
+
+    items: List[Any]
+    names: List[str]
+    graphdef: Any
+    flat: Flat
+    leaves: List[Leaf]
+
+    def merge(self, arrays: Sequence[Any]) -> List[Any]:
+        """Fresh objects whose state is `arrays`; to be called inside the trace."""
+        return list(lib.nnx.merge(self.graphdef, self.flat.rebuild(arrays)))
+
+
+def split(found: Sequence[Tuple[Any, str]]) -> Objects:
+    """Split objects, each with its place (empty for the target itself), all together so that sharing is kept."""
+    items: List[Any] = []
+    names: List[str] = []
+    for item, name in found:
+        if not any(item is known for known in items):
+            items.append(item)
+            names.append(name)
+    graphdef, state = lib.nnx.split(items)
+    pairs: Any
+    pairs, treedef = lib.jax.tree_util.tree_flatten_with_path(state)
+    flat = Flat(treedef, [leaf for _, leaf in pairs], [at for at, (_, leaf) in enumerate(pairs) if is_array(leaf)])
+    leaves: List[Leaf] = []
+    for position in flat.traced:
+        path, array = pairs[position]
+        name = _state_name(path, names)
+        leaves.append(Leaf(abstract(array, name), "state", name, placement=placement(array)))
+    return Objects(items, names, graphdef, flat, leaves)
+
+
+def _state_name(path: Sequence[Any], names: Sequence[str]) -> str:
+    keys = [key_text(key) for key in path]
+    if keys and keys[-1] == "value" and type(path[-1]).__name__ == "GetAttrKey":
+        keys.pop()
+    root = names[int(keys[0])] if keys else ""
+    return "/".join([root, *keys[1:]] if root else keys[1:])
+
+
+def written(objects: Objects, merged: List[Any], before: Sequence[Any]) -> Dict[str, Any]:
+    """State that a call changed or made in the merged objects, by name."""
+    known = {leaf.name: array for leaf, array in zip(objects.leaves, before, strict=True)}
+    pairs: Any = lib.jax.tree_util.tree_flatten_with_path(lib.nnx.split(merged)[1])[0]
+    after = {_state_name(path, objects.names): array for path, array in pairs if is_array(array)}
+    return {name: array for name, array in after.items() if known.get(name) is not array}
+
+
+def objects_of(target: Any) -> List[Any]:
+    """NNX objects that a callable is made of: itself, the owner of a bound method, the arguments of a partial."""
+    if is_object(target):
+        return [target]
+    if inspect.ismethod(target):
+        return [target.__self__] if is_object(target.__self__) else []
+    if isinstance(target, functools.partial):
+        wrapped: Any = target  # pyright: ignore[reportUnknownVariableType]
+        held = lib.jax.tree_util.tree_leaves((wrapped.args, wrapped.keywords), is_leaf=is_object)
+        return objects_of(wrapped.func) + [item for item in held if is_object(item)]
+    return []
+
+
+def rebuilt(target: Any, replace: Callable[[Any], Any]) -> Any:
+    """The callable with each of its NNX objects replaced."""
+    if is_object(target):
+        return replace(target)
+    if inspect.ismethod(target) and is_object(target.__self__):
+        return types.MethodType(target.__func__, replace(target.__self__))
+    if isinstance(target, functools.partial):
+        wrapped: Any = target  # pyright: ignore[reportUnknownVariableType]
+        swap = functools.partial(_swap, replace=replace)
+        args, keywords = lib.jax.tree_util.tree_map(swap, (wrapped.args, wrapped.keywords), is_leaf=is_object)
+        return functools.partial(rebuilt(wrapped.func, replace), *args, **keywords)
+    return target
+
+
+def _swap(item: Any, replace: Callable[[Any], Any]) -> Any:
+    return replace(item) if is_object(item) else item
+
+
+def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callable[[List[Any]], None]] = None) -> Plan:
+    """The plan of calling `target` with the saved inputs; `prepare` gets the target's own objects inside the trace."""
+    with job.phase("inputs"):
+        given = arguments(read_call(job, target), target, is_object)
+    own = objects_of(target)
+    found = [(item, "" if index == 0 else f"target[{index}]") for index, item in enumerate(own)]
+    found += [(item, _place(given.flat, position)) for position, item in enumerate(given.flat.items) if is_object(item)]
+    if not found:
+        return Plan(
+            given.leaves,
+            lambda tracers: _apply(target, given.flat.rebuild(tracers)),
+            given.inputs,
+            given.static,
+            notes,
+            Modules(),
+        )
+    objects = split(found)
+    count = len(objects.leaves)
+    shift = _shifted(given.inputs, count)
+
+    def run(tracers: Sequence[Any]) -> Any:
+        merged = objects.merge(tracers[:count])
+        index = {id(item): position for position, item in enumerate(objects.items)}
+
+        def replace(item: Any) -> Any:
+            return merged[index[id(item)]]
+
+        callee = rebuilt(target, replace)
+        if prepare is not None:
+            prepare([replace(item) for item in own])
+        call = given.flat.rebuild(tracers[count:])
+        call = lib.jax.tree_util.tree_map(functools.partial(_swap, replace=replace), call, is_leaf=is_object)
+        before = _current(objects, merged)
+        result = _apply(callee, call)
+        state = written(objects, merged, before)
+        return (result, state) if state else result
+
+    return Plan([*objects.leaves, *given.leaves], run, shift, given.static, notes, Modules())
+
+
+def _current(objects: Objects, merged: List[Any]) -> List[Any]:
+    leaves = lib.jax.tree_util.tree_leaves(lib.nnx.split(merged)[1])
+    return [leaves[position] for position in objects.flat.traced]
+
+
+def _apply(target: Any, call: Any) -> Any:
+    args, kwargs = call
+    return target(*args, **kwargs)
+
+
+def _place(flat: Flat, position: int) -> str:
+    marks = lib.jax.tree_util.tree_unflatten(flat.treedef, list(range(len(flat.items))))
+    for path, mark in lib.jax.tree_util.tree_flatten_with_path(marks)[0]:
+        if mark == position:
+            keys = [key_text(key) for key in path]
+            return "/".join([f"args[{keys[1]}]" if keys[0] == "0" else keys[1], *keys[2:]])
+    return f"input[{position}]"
+
+
+def _shifted(inputs: Dict[str, Any], count: int) -> Dict[str, Any]:
+    def move(tree: Dict[str, Any]) -> Dict[str, Any]:
+        return resolve(tree, lambda leaf: {"value": leaf + count})
+
+    args, kwargs = inputs["args"], inputs["kwargs"]
+    return {"args": [move(tree) for tree in args], "kwargs": {name: move(tree) for name, tree in kwargs.items()}}
+
+
+def plan(job: Job) -> Plan:
+    """The plan of an NNX module class: built from `init` or returned by its factory, and put in eval mode."""
+    if lib.nnx is None:
+        raise SetupFault("setup", "flax.nnx is not installed in the capture environment")
+    notes: List[str] = []
+    with job.phase("init"):
+        model = _build(job, notes)
+
+    def prepare(own: List[Any]) -> None:
+        if job.setup.get("mode", "eval") == "eval" and hasattr(own[0], "eval"):
+            own[0].eval()
+
+    return plan_call(job, model, notes, prepare)
+
+
+def _build(job: Job, notes: List[str]) -> Any:
+    saved: Dict[str, Any] = job.setup.get("init") or {}
+    target = cast("type[Any]", job.target)
+    if "factory" in saved:
+        model = job.load_factory(saved["factory"])
+        owners = objects_of(model)
+        if not callable(model) or not owners or not isinstance(owners[0], target):
+            message = f"the init factory must return an instance of {job.name}, not {lib.type_name(model)}"
+            raise SetupFault("init", message, "init.factory")
+        return model
+    call = build_call(saved, "init", Budget(job.limits), generated)
+    seed = int(job.setup.get("seed", 0))
+    streams = _streams_parameter(target, call.kwargs, len(call.args))
+
+    def construct() -> Any:
+        extra = {streams: lib.nnx.Rngs(seed)} if streams is not None else {}
+        return target(*call.args, **call.kwargs, **extra)
+
+    notes.append("freshly_initialised")
+    errors = lib.jax.errors
+    concrete = [errors.ConcretizationTypeError, errors.TracerArrayConversionError, errors.UnexpectedTracerError]
+    trace_level: Any = getattr(lib.flax.errors, "TraceContextError", None)
+    try:
+        return lib.nnx.eval_shape(construct)
+    except tuple(kind for kind in (*concrete, trace_level) if kind is not None):
+        # the constructor looks at values, which only a concrete initialisation has
+        notes.append("concrete_initialisation")
+        return construct()
+
+
+def _streams_parameter(target: Any, given: Dict[str, Any], positional: int) -> Optional[str]:
+    """Name of the constructor's parameter for random streams, where the setup leaves it out."""
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    for index, parameter in enumerate(parameters):
+        annotation = parameter.annotation
+        text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+        if parameter.name == "rngs" or text.rpartition(".")[2] == "Rngs":
+            by_position = index < positional and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+            return None if parameter.name in given or by_position else parameter.name
+    return None

@@ -1,0 +1,101 @@
+"""Run `jax.make_jaxpr` on a plan, and turn what it made into the framework's part of the document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Sequence
+
+from tvls.worker.frameworks.jax import libraries as lib
+from tvls.worker.frameworks.jax import program
+from tvls.worker.frameworks.jax.calls import Leaf
+from tvls.worker.frameworks.jax.scopes import Modules
+from tvls.worker.frameworks.jax.trees import outputs, resolve
+from tvls.worker.job import Job
+
+UNAVAILABLE = {
+    "source_edit_recipes": "source-edit recipes belong to eager PyTorch captures; JAX frames serve navigation only",
+    "training_step": "training-step capture is a PyTorch feature; trace a function that takes the gradient instead",
+    "storage_aliases": "values of a traced program have no storage",
+    "activation_statistics": "no array is computed during tracing",
+    "output_bytes": "no output is computed during tracing; bytes that follow from shapes are derived, not measured",
+    "timings": "no kernel runs during tracing",
+}
+
+
+@dataclass
+class Plan:
+    """What is to be traced: `run` gets one tracer for each leaf and returns the result of the call."""
+
+    leaves: List[Leaf]
+    run: Callable[[Sequence[Any]], Any]
+    inputs: Dict[str, Any]
+    static: Dict[str, Any]
+    notes: List[str]
+    modules: Modules
+
+
+@dataclass
+class Traced:
+    plan: Plan
+    closed: Any
+    outputs: Dict[str, Any]
+
+
+def trace(plan: Plan) -> Traced:
+    """Trace a plan. Exceptions of the user's code pass through."""
+    found: Dict[str, Any] = {}
+
+    def tvls_entry(*tracers: Any) -> List[Any]:  # stacks.py knows this name: frames outside it are not the program's
+        arrays: List[Any] = []
+        found.update(outputs(plan.run(tracers), arrays))
+        return arrays
+
+    closed = lib.jax.make_jaxpr(tvls_entry)(*[leaf.array for leaf in plan.leaves])
+    return Traced(plan, closed, found)
+
+
+def document(traced: Traced, job: Job) -> Dict[str, Any]:
+    """The part of the capture document that a framework makes. Raises LimitExceeded."""
+    plan, jaxpr = traced.plan, traced.closed.jaxpr
+    program.check_size(jaxpr, job.limits)
+    shared = program.new_shared(job.limits, job.frames, plan.modules)
+    graph = program.new_graph(shared)
+    env: program.Environment = {}
+    for leaf, var in zip(plan.leaves, jaxpr.invars, strict=True):
+        value = program.make_value(leaf.role, var.aval, leaf.name)
+        if leaf.placement is not None:
+            value["sharding"] = leaf.placement
+        slot = program.Slot(value)
+        env[var] = slot
+        if not leaf.lazy:
+            slot.operand = {"value": program.add_value(shared, graph, value)}
+    program.bind_constants(shared, graph, env, jaxpr)
+    program.expand(shared, graph, jaxpr, env, 0, ())
+    results = [program.read(shared, graph, env, atom) for atom in jaxpr.outvars]
+    inputs = [env[var].operand for var in jaxpr.invars]
+    return {
+        "backend": "jaxpr",
+        "evidence": "inferred",
+        "coverage": _coverage(graph.counts),
+        "inputs": {
+            "args": [resolve(tree, lambda leaf: inputs[leaf]) for tree in plan.inputs["args"]],
+            "kwargs": {name: resolve(tree, lambda leaf: inputs[leaf]) for name, tree in plan.inputs["kwargs"].items()},
+        },
+        "outputs": resolve(traced.outputs, lambda output: results[output]),
+        "values": graph.values,
+        "operations": graph.operations,
+        "scopes": graph.scopes.items,
+        "bodies": graph.bodies,
+        "unavailable": dict(UNAVAILABLE),
+        "static": plan.static,
+        "notes": sorted(set(plan.notes)),
+    }
+
+
+def _coverage(counts: Dict[str, int]) -> Dict[str, Any]:
+    reasons = sorted(counts)
+    coverage: Dict[str, Any] = {"scope": "traced_program", "status": "partial" if reasons else "complete"}
+    coverage["reasons"] = reasons
+    if counts:
+        coverage["counts"] = counts
+    return coverage
