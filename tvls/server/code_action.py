@@ -1,0 +1,56 @@
+"""The twin of the lens, for editors that have none (Helix, Emacs eglot): at the model that the cursor is in."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lsprotocol import types as lsp
+
+from tvls.protocol import types as t
+from tvls.server.code_lens import open_command
+from tvls.server.state import Server
+from tvls.uris import to_path
+
+OPEN_KIND: Final = "source.tvls.openGraph"
+REFRESH_KIND: Final = "source.tvls.refresh"
+REFRESH_GRAPH: Final = "tvls.server.refreshGraph"
+
+
+async def code_action(server: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
+    only = [_kind(kind) for kind in params.context.only or [""]]
+    kinds = [kind for kind in (OPEN_KIND, REFRESH_KIND) if any(_includes(wanted, kind) for wanted in only)]
+    if not kinds:
+        return []
+    uri = params.text_document.uri
+    target = target_at(await server.session.targets(to_path(uri)), params.range.start.line)
+    if target is None:
+        return []
+    commands: list[tuple[str, lsp.Command]] = []
+    if OPEN_KIND in kinds:
+        commands.append((OPEN_KIND, open_command(server, uri, target, f"Open {target.name} as Graph")))
+    if REFRESH_KIND in kinds and target.state in ("fresh", "stale", "failed"):
+        arguments = [{"uri": uri, "name": target.name}]
+        again = lsp.Command(title=f"Trace {target.name} again", command=REFRESH_GRAPH, arguments=arguments)
+        commands.append((REFRESH_KIND, again))
+    if not server.features.code_action_literals:
+        return [command for _, command in commands]
+    return [lsp.CodeAction(title=command.title, kind=kind, command=command) for kind, command in commands]
+
+
+def _kind(kind: lsp.CodeActionKind | str) -> str:
+    return kind.value if isinstance(kind, lsp.CodeActionKind) else kind
+
+
+def _includes(wanted: str, kind: str) -> bool:
+    """Kinds are hierarchical: `source` includes `source.tvls.openGraph`; `source.tv` does not."""
+    return wanted in ("", kind) or kind.startswith(f"{wanted}.")
+
+
+def target_at(targets: list[t.TargetInfo], line: int) -> t.TargetInfo | None:
+    """The innermost model around a 0-based line."""
+    around = [target for target in targets if target.body is not None and _contains(target.body, line)]
+    return max(around, key=lambda target: target.range.start.line, default=None)
+
+
+def _contains(span: t.Range, line: int) -> bool:
+    return span.start.line <= line <= span.end.line

@@ -1,0 +1,154 @@
+"""`workspace/executeCommand`: every action, for editors that have nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+from lsprotocol import types as lsp
+
+from tvls.protocol import types as t
+from tvls.protocol.errors import TvlsError
+from tvls.server import requests
+from tvls.server.code_action import REFRESH_GRAPH
+from tvls.server.code_lens import OPEN_GRAPH
+from tvls.server.rpc import INVALID_PARAMS, RpcError
+from tvls.server.show import show_outline
+from tvls.server.state import Server
+from tvls.uris import to_uri
+
+Token = int | str | None
+Argument = TypeVar("Argument")
+
+
+class OpenArgument(t.Wire, frozen=True, kw_only=True):
+    """Argument of `openGraph`, `refreshGraph` and `showOutline`: a model, as the lens names it, or a profile."""
+
+    uri: str | None = None
+    name: str | None = None
+    profile: str | None = None
+    folder: str | None = None
+    setup: t.InlineSetup | None = None
+    capture_id: str | None = None
+    """`showOutline` only: a capture that is open already."""
+
+
+class FolderArgument(t.Wire, frozen=True, kw_only=True):
+    folder: str
+
+
+class Done(t.Wire, frozen=True, kw_only=True):
+    done: bool = True
+
+
+async def execute(server: Server, params: lsp.ExecuteCommandParams) -> Any:
+    run = COMMANDS.get(params.command)
+    if run is None:
+        raise RpcError(INVALID_PARAMS, f"unknown command {params.command}")
+    try:
+        return await run(server, list(params.arguments or []), params.work_done_token)
+    except TvlsError as error:
+        if not server.features.own_canvas:  # a client of ours shows errors its own way
+            server.show(lsp.MessageType.Error, f"{error.message} {error.data.next_step}")
+        raise
+
+
+async def open_graph(server: Server, arguments: list[Any], token: Token) -> t.OpenResult:
+    return await _open(server, arguments, token, refresh=False)
+
+
+async def refresh_graph(server: Server, arguments: list[Any], token: Token) -> t.OpenResult:
+    return await _open(server, arguments, token, refresh=True)
+
+
+async def _open(server: Server, arguments: list[Any], token: Token, *, refresh: bool) -> t.OpenResult:
+    argument = _one(arguments, OpenArgument)
+    result = await requests.open_graph(server, _open_params(argument, refresh, token))
+    if not server.features.own_canvas:
+        # Not awaited: some editors wait for this answer before they can show anything.
+        server.protocol.run_in_background(show_outline(server, result.capture), "showing an outline")
+    return result
+
+
+def _open_params(argument: OpenArgument, refresh: bool, token: Token) -> t.OpenParams:
+    target = None
+    if argument.uri is not None and argument.name is not None:
+        target = t.TargetRef(uri=argument.uri, name=argument.name)
+    elif argument.profile is None:
+        raise RpcError(INVALID_PARAMS, "the argument needs `uri` and `name`, or `profile`")
+    return t.OpenParams(
+        target=target,
+        profile=argument.profile,
+        folder=argument.folder,
+        setup=argument.setup,
+        refresh=refresh,
+        work_done_token=token,
+    )
+
+
+async def show_outline_command(server: Server, arguments: list[Any], token: Token) -> t.CaptureInfo:
+    argument = _one(arguments, OpenArgument)
+    if argument.capture_id is not None:
+        capture = server.session.info(t.CaptureParams(capture_id=argument.capture_id))
+    else:
+        capture = (await requests.open_graph(server, _open_params(argument, False, token))).capture
+    server.protocol.run_in_background(show_outline(server, capture), "showing an outline")
+    return capture
+
+
+async def trust_folder(server: Server, arguments: list[Any], token: Token) -> t.TrustResult:
+    return await _trust(server, arguments, server.session.trust_grant)
+
+
+async def untrust_folder(server: Server, arguments: list[Any], token: Token) -> t.TrustResult:
+    return await _trust(server, arguments, server.session.trust_revoke)
+
+
+async def _trust(
+    server: Server, arguments: list[Any], change: Callable[[t.TrustParams], Awaitable[t.TrustResult]]
+) -> t.TrustResult:
+    """The folder is the argument (a URI, or a table with `folder`); without one, the only folder of the workspace."""
+    if not arguments:
+        folders = server.session.folders
+        if len(folders) != 1:
+            raise RpcError(INVALID_PARAMS, f"the workspace has {len(folders)} folders: name one as the argument")
+        uri = to_uri(folders[0])
+    elif len(arguments) == 1 and isinstance(arguments[0], str):
+        uri = arguments[0]
+    else:
+        uri = _one(arguments, FolderArgument).folder
+    result = await change(t.TrustParams(folder=uri))
+    server.show(lsp.MessageType.Info, f"{uri} is {'trusted' if result.trusted else 'not trusted'} now.")
+    return result
+
+
+async def restart_workers(server: Server, arguments: list[Any], token: Token) -> Done:
+    await server.session.restart_workers()
+    return Done()
+
+
+async def debug_info(server: Server, arguments: list[Any], token: Token) -> t.DebugInfoResult:
+    result = server.session.debug_info(t.StatusParams())
+    server.log(lsp.MessageType.Info, result.text)
+    return result
+
+
+def _one(arguments: list[Any], kind: type[Argument]) -> Argument:
+    if len(arguments) != 1:
+        raise RpcError(INVALID_PARAMS, f"expected one argument, got {len(arguments)} - at `$.arguments`")
+    try:
+        return msgspec.convert(arguments[0], kind)
+    except msgspec.ValidationError as error:
+        raise RpcError(INVALID_PARAMS, f"{error} (in `$.arguments[0]`)") from error
+
+
+COMMANDS: Final[dict[str, Callable[[Server, list[Any], Token], Awaitable[Any]]]] = {
+    OPEN_GRAPH: open_graph,
+    REFRESH_GRAPH: refresh_graph,
+    "tvls.server.trustFolder": trust_folder,
+    "tvls.server.untrustFolder": untrust_folder,
+    "tvls.server.showOutline": show_outline_command,
+    "tvls.server.restartWorkers": restart_workers,
+    "tvls.server.debugInfo": debug_info,
+}

@@ -1,0 +1,89 @@
+"""Failed traces on the lines of people's files, and mistakes in `tensorviz.toml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lsprotocol import types as lsp
+
+from tvls.capture.document import Frame
+from tvls.failures import FailureReport
+from tvls.protocol import types as t
+from tvls.server.state import Server
+from tvls.setup.read import SETUP_FILE
+
+SOURCE = "tvls"
+
+
+def publish(server: Server) -> None:
+    """Sends the diagnostics of each file whose diagnostics changed; an empty list clears them."""
+    now: dict[Path, list[lsp.Diagnostic]] = {}
+    for path in _files(server):
+        found = [_of_failure(server, report) for report in server.session.failures(path)]
+        if found:
+            now[path] = found
+    for folder in server.session.folders:
+        problems = server.session.setup_problems(folder)
+        if problems:
+            now[folder / SETUP_FILE] = [_of_problem(server, folder / SETUP_FILE, problem) for problem in problems]
+    for path in now.keys() | server.shown.diagnostics.keys():
+        if now.get(path) != server.shown.diagnostics.get(path):
+            server.client.text_document_publish_diagnostics(
+                lsp.PublishDiagnosticsParams(uri=server.documents.uri(path), diagnostics=now.get(path, []))
+            )
+    server.shown.diagnostics = now
+
+
+def _files(server: Server) -> set[Path]:
+    """Files that can have a failure: those on the stack of a failed trace, open or not."""
+    return {
+        failed.origin.folder / frame["path"]
+        for failed in server.session.tools.captures.failures()
+        for frame in failed.failure["failure"]["frames"]
+        if frame["workspace"]
+    }
+
+
+def _of_failure(server: Server, report: FailureReport) -> lsp.Diagnostic:
+    related = [
+        lsp.DiagnosticRelatedInformation(
+            location=_lsp_location(_frame_location(server, path, frame)), message=f"called from {frame['function']}"
+        )
+        for path, frame in report.callers
+    ]
+    return lsp.Diagnostic(
+        range=_lsp_location(_frame_location(server, report.path, report.frame)).range,
+        severity=lsp.DiagnosticSeverity.Error,
+        source=SOURCE,
+        code=report.kind,
+        message=f"{report.target}: {report.message}",
+        related_information=related if related and server.features.related_information else None,
+    )
+
+
+def _frame_location(server: Server, path: Path, frame: Frame) -> t.Location:
+    return server.documents.location(
+        path, frame["line"], frame.get("column"), frame.get("endLine"), frame.get("endColumn")
+    )
+
+
+def _of_problem(server: Server, path: Path, problem: t.SetupProblem) -> lsp.Diagnostic:
+    location = server.documents.location(path, (problem.line or 0) + 1, None, None, None)
+    return lsp.Diagnostic(
+        range=_lsp_location(location).range,
+        severity=lsp.DiagnosticSeverity.Error,
+        source=SOURCE,
+        code="setupInvalid",
+        message=f"{problem.key}: {problem.message}" if problem.key else problem.message,
+    )
+
+
+def _lsp_location(location: t.Location) -> lsp.Location:
+    return lsp.Location(uri=location.uri, range=to_lsp_range(location.range))
+
+
+def to_lsp_range(span: t.Range) -> lsp.Range:
+    return lsp.Range(
+        start=lsp.Position(line=span.start.line, character=span.start.character),
+        end=lsp.Position(line=span.end.line, character=span.end.character),
+    )

@@ -1,0 +1,91 @@
+"""The handshake: what the client can do, what the server can do, where the work is."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Final
+
+from lsprotocol import types as lsp
+
+from tvls import __version__
+from tvls.protocol import types as t
+from tvls.protocol.registry import METHODS
+from tvls.server import configuration, sync
+from tvls.server.code_action import OPEN_KIND, REFRESH_KIND
+from tvls.server.commands import COMMANDS
+from tvls.server.host import EditorHost
+from tvls.server.state import Server, client_features
+from tvls.uris import is_file_uri, to_path, to_uri
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL_VERSION: Final = "0.1"
+"""For people and logs; features are negotiated one by one."""
+
+
+def initialize(server: Server, params: lsp.InitializeParams) -> lsp.InitializeResult:
+    server.client.process_id = params.process_id
+    server.features = client_features(params.capabilities)
+    server.documents.encoding = server.features.encoding
+    server.initial_settings, problems = configuration.read_settings(params.initialization_options, server.settings)
+    server.settings = server.initial_settings
+    server.session = server.make_session(EditorHost(server), server.settings)
+    server.session.set_folders(folders_of(params))
+    server.protocol.stage = "running"
+    configuration.report(server, problems)
+    return lsp.InitializeResult(
+        capabilities=capabilities(server), server_info=lsp.ServerInfo(name="tvls", version=__version__)
+    )
+
+
+async def initialized(server: Server, params: lsp.InitializedParams) -> None:
+    """What needs answers of the client. Each part stands alone: a client may refuse one of them."""
+    server.protocol.run_in_background(sync.register(server), "registering for notices")
+    server.protocol.run_in_background(configuration.pull(server), "asking for settings")
+
+
+def folders_of(params: lsp.InitializeParams) -> list[Path]:
+    """Workspace folders, or the older root; a client without either has none."""
+    if params.workspace_folders:
+        uris = [folder.uri for folder in params.workspace_folders]
+    elif params.root_uri:
+        uris = [params.root_uri]
+    elif params.root_path:
+        uris = [Path(params.root_path).absolute().as_uri()]
+    else:
+        uris = []
+    return sync.unique([to_path(uri) for uri in uris if is_file_uri(uri)])
+
+
+def capabilities(server: Server) -> lsp.ServerCapabilities:
+    kinds = [OPEN_KIND, REFRESH_KIND]
+    return lsp.ServerCapabilities(
+        position_encoding=lsp.PositionEncodingKind(server.features.encoding),
+        text_document_sync=lsp.TextDocumentSyncOptions(
+            open_close=True, change=lsp.TextDocumentSyncKind.Incremental, save=lsp.SaveOptions(include_text=False)
+        ),
+        code_lens_provider=lsp.CodeLensOptions(resolve_provider=False),
+        code_action_provider=lsp.CodeActionOptions(code_action_kinds=kinds, resolve_provider=False),
+        hover_provider=True,
+        execute_command_provider=lsp.ExecuteCommandOptions(commands=list(COMMANDS), work_done_progress=True),
+        workspace=lsp.WorkspaceOptions(
+            workspace_folders=lsp.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True)
+        ),
+        experimental={
+            "tvls": {
+                "protocolVersion": PROTOCOL_VERSION,
+                "methods": [method.name for method in METHODS],
+                "tracing": tracing(server),
+            }
+        },
+    )
+
+
+def tracing(server: Server) -> str:
+    """`off` without a folder, `trustRequired` while one of them is not trusted, else `on`."""
+    folders = server.session.folders
+    if not folders:
+        return "off"
+    trusted = [server.session.trust_get(t.TrustParams(folder=to_uri(folder))).trusted for folder in folders]
+    return "on" if all(trusted) else "trustRequired"

@@ -1,0 +1,58 @@
+"""A graph for an editor that has no canvas: its outline, as a text file in the user's cache."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Final
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+
+from tvls.protocol import types as t
+from tvls.server.state import Server
+
+_KEPT: Final = 50
+"""Outlines that stay on disk; the ones written longest ago go first."""
+
+
+def write_outline(server: Server, capture_id: str) -> Path:
+    """Writes the outline of a capture where an editor can open it. A capture has one file, whoever asks for it."""
+    exported = server.session.export(t.ExportParams(capture_id=capture_id, format="outline"))
+    folder = server.cache_dir / "outlines" / re.sub(r"[^0-9A-Za-z]+", "-", capture_id)[-64:]
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / (re.sub(r"[^\w.+-]+", "_", exported.suggested_name).lstrip(".") or "graph.txt")
+    path.write_text(exported.text, encoding="utf-8")
+    folder.touch()
+    _drop_old(folder.parent)
+    return path
+
+
+def _drop_old(root: Path) -> None:
+    folders = sorted((entry for entry in root.iterdir() if entry.is_dir()), key=lambda entry: entry.stat().st_mtime)
+    for folder in folders[:-_KEPT]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def show_outline(server: Server, capture: t.CaptureInfo) -> None:
+    """Opens the outline in the editor, or says where it is."""
+    path = write_outline(server, capture.capture_id)
+    if server.features.show_document:
+        try:
+            answer = await server.client.window_show_document_async(
+                lsp.ShowDocumentParams(uri=path.as_uri(), external=False, take_focus=True)
+            )
+        except JsonRpcException as error:
+            server.log(lsp.MessageType.Warning, f"The editor could not show {path}: {error}")
+        else:
+            if answer.success:
+                return
+    server.show(lsp.MessageType.Info, f"{describe(capture)}. Its outline is in {path}")
+
+
+def describe(capture: t.CaptureInfo) -> str:
+    operations = f"{capture.operations:,} operation{'' if capture.operations == 1 else 's'}"
+    return (
+        f"{capture.name}: {operations}, {capture.evidence}, coverage {capture.coverage['status']}, {capture.freshness}"
+    )

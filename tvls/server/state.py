@@ -1,0 +1,124 @@
+"""What the features share: the connection, the open documents, the application, and what this client can do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+from tvls.host import Host
+from tvls.protocol import types as t
+from tvls.server.documents import Documents
+from tvls.server.positions import DEFAULT_ENCODING, Encoding, choose_encoding
+from tvls.server.rpc import Protocol
+from tvls.session import Session
+from tvls.settings import Settings
+
+OPEN_IN_CLIENT = "tvls.openGraph"
+"""The client's own command: it has a canvas, and shows the graph itself."""
+
+
+@dataclass(frozen=True)
+class ClientFeatures:
+    """What of LSP's options the client has. The defaults are those of a client that announces nothing."""
+
+    encoding: Encoding = DEFAULT_ENCODING
+    questions: Literal["yes", "perhaps", "no"] = "no"
+    """Whether `window/showMessageRequest` is answered. Some editors answer without announcing it: `perhaps`."""
+    show_document: bool = False
+    progress: bool = False
+    lens_refresh: bool = False
+    watch_files: bool = False
+    configuration: bool = False
+    watch_configuration: bool = False
+    markdown: bool = True
+    code_action_literals: bool = False
+    related_information: bool = False
+    own_canvas: bool = False
+    capture_state: bool = False
+    commands: frozenset[str] = frozenset()
+
+
+@dataclass
+class Shown:
+    """What the editor shows now, as far as the server knows, and the next update of it."""
+
+    timer: asyncio.TimerHandle | None = None
+    running: bool = False
+    again: bool = False
+    lenses: dict[Path, object] = field(default_factory=dict[Path, object])
+    """What the last answered lenses of a document said."""
+    captures: dict[str, t.CaptureInfo] = field(default_factory=dict[str, t.CaptureInfo])
+    """Captures of a client that wants to hear of their states, as it knows them."""
+    diagnostics: dict[Path, list[lsp.Diagnostic]] = field(default_factory=dict[Path, list[lsp.Diagnostic]])
+
+
+@dataclass
+class Server:
+    client: LanguageServer
+    protocol: Protocol
+    documents: Documents
+    cache_dir: Path
+    make_session: Callable[[Host, Settings], Session]
+    features: ClientFeatures = ClientFeatures()
+    settings: Settings = field(default_factory=Settings)
+    initial_settings: Settings = field(default_factory=Settings)
+    """Those of `initializationOptions`, which later configuration is laid over."""
+    shown: Shown = field(default_factory=Shown)
+    session: Session = field(init=False)
+    """Set by `initialize`; before it, no other handler runs."""
+
+    def show(self, kind: lsp.MessageType, message: str) -> None:
+        self.client.window_show_message(lsp.ShowMessageParams(type=kind, message=message))
+
+    def log(self, kind: lsp.MessageType, message: str) -> None:
+        self.client.window_log_message(lsp.LogMessageParams(type=kind, message=message))
+
+
+def client_features(capabilities: lsp.ClientCapabilities) -> ClientFeatures:
+    window, workspace, text = capabilities.window, capabilities.workspace, capabilities.text_document
+    general = capabilities.general
+    lens = workspace.code_lens if workspace else None
+    watched = workspace.did_change_watched_files if workspace else None
+    changed = workspace.did_change_configuration if workspace else None
+    hover = text.hover if text else None
+    action = text.code_action if text else None
+    diagnostics = text.publish_diagnostics if text else None
+    formats = hover.content_format if hover else None
+    experimental = _table(capabilities.experimental)
+    ours = _table(experimental.get("tvls"))
+    commands = _commands(experimental.get("commands"))
+    return ClientFeatures(
+        encoding=choose_encoding(
+            [str(getattr(name, "value", name)) for name in (general.position_encodings if general else None) or []]
+        ),
+        questions="no" if window is None else "yes" if window.show_message is not None else "perhaps",
+        show_document=bool(window and window.show_document and window.show_document.support),
+        progress=bool(window and window.work_done_progress),
+        lens_refresh=bool(lens and lens.refresh_support),
+        watch_files=bool(watched and watched.dynamic_registration),
+        configuration=bool(workspace and workspace.configuration),
+        watch_configuration=bool(changed and changed.dynamic_registration),
+        markdown=formats is None or lsp.MarkupKind.Markdown in formats,
+        code_action_literals=bool(action and action.code_action_literal_support),
+        related_information=bool(diagnostics and diagnostics.related_information),
+        own_canvas=OPEN_IN_CLIENT in commands,
+        capture_state=bool(ours.get("captureState")),
+        commands=commands,
+    )
+
+
+def _table(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _commands(value: object) -> frozenset[str]:
+    """`experimental.commands`: a list, or, as rust-analyzer's clients send it, a table with a list of that name."""
+    listed: object = _table(value).get("commands", value)
+    items = cast("list[object]", listed) if isinstance(listed, list) else []
+    return frozenset(item for item in items if isinstance(item, str))
