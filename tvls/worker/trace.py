@@ -47,8 +47,9 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
 
     sources.install()
     try:
-        progress("import")
+        progress("start")
         adapter = load_framework(setup["framework"])
+        progress("import")
         state.versions.update(adapter.versions())
         probe = state.probe = Probe(places, adapter.describe, sources.text)
         sources.on_code = probe.add_code

@@ -1,0 +1,19 @@
+"""Environments that tests of more than one part trace in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def models_python() -> str:
+    """A Python with JAX and Flax and nothing of ours. Missing is a failure: tests that need it prove promises."""
+    python = os.environ.get("TVLS_TEST_PYTHON", str(REPOSITORY / ".venv-models" / "bin" / "python"))
+    if not Path(python).is_file():
+        pytest.fail(f"{python} is not there: run `make models`, or set TVLS_TEST_PYTHON")
+    return python

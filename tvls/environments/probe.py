@@ -1,0 +1,203 @@
+"""Ask an interpreter what it is. Runs it, so only for a trusted folder.
+
+What is learnt is kept as long as the interpreter, its `pyvenv.cfg` and its installed distributions stay as they were.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tvls.environments import launch
+from tvls.environments.processes import ended, kill_group
+from tvls.protocol.errors import TvlsError
+
+OLDEST_PYTHON: Final = "3.10"
+OLDEST: Final = {"jax": "0.6.1", "flax": "0.10.6", "torch": "2.3"}
+NEEDED: Final = {
+    "jax.function": ("jax",),
+    "flax.linen": ("jax", "flax"),
+    "flax.nnx": ("jax", "flax"),
+    "torch.module": ("torch",),
+}
+"""Libraries that a target of each kind needs in the capture Python."""
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """A capture Python, as it described itself."""
+
+    command: tuple[str, ...]
+    """How it is started: an interpreter, or a wrapper such as `("uv", "run", "python")`."""
+    folder: str
+    """Folder that it is started in; a wrapper may choose by it."""
+    executable: str
+    prefix: str
+    python: str
+    """Version, such as `3.11.7`."""
+    libraries: dict[str, str]
+    """Versions of the libraries that captures care about, by distribution name."""
+    paths: tuple[str, ...]
+    """Folders that distributions are installed in."""
+    fingerprint: str
+    """What `fingerprint` answered when this was learnt."""
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    python: str = ""
+    executable: str = ""
+    prefix: str = ""
+    libraries: dict[str, str] = {}
+    paths: list[str] = []
+    too_old: str | None = None
+
+
+_known: dict[tuple[tuple[str, ...], str], Environment] = {}
+
+
+async def probe(command: Sequence[str], folder: str, *, seconds: float = 30.0) -> Environment:
+    """Run `command` in `folder` and have it describe itself, or answer what is known and still true.
+
+    TvlsError `environmentInvalid` where it does not exist, cannot run, is no Python or one older than 3.10, or takes
+    longer than `seconds`. Whether it has the libraries that a target needs is `require`'s question.
+    """
+    key = tuple(command), folder
+    known = _known.get(key)
+    if known is not None and await asyncio.to_thread(fingerprint, known) == known.fingerprint:
+        return known
+    answer = await _ask(key[0], folder, seconds)
+    fields: dict[str, Any] = {
+        "command": key[0],
+        "folder": folder,
+        "executable": answer.executable,
+        "prefix": answer.prefix,
+        "python": answer.python,
+        "libraries": answer.libraries,
+        "paths": tuple(answer.paths),
+    }
+    print_of = await asyncio.to_thread(fingerprint, Environment(**fields, fingerprint=""))
+    environment = _known[key] = Environment(**fields, fingerprint=print_of)
+    return environment
+
+
+def require(environment: Environment, kind: str) -> None:
+    """TvlsError `environmentInvalid` where the environment lacks what a target of `kind` needs, or has it too old."""
+    for library in NEEDED[kind]:
+        installed = environment.libraries.get(library)
+        needed = f"{library}>={OLDEST[library]}"
+        where = environment.executable
+        if installed is None:
+            message = f"{where} (Python {environment.python}) has no {library}."
+            step = f"Install it there (`{where} -m pip install '{needed}'`), or select another interpreter."
+        elif _version(installed) < _version(OLDEST[library]):
+            message = f"{where} has {library} {installed}; the oldest that can be captured is {OLDEST[library]}."
+            step = f"Upgrade it (`{where} -m pip install --upgrade '{needed}'`), or select another interpreter."
+        else:
+            continue
+        raise TvlsError("environmentInvalid", message, step)
+
+
+def fingerprint(environment: Environment) -> str:
+    """Digest over the interpreter's file, `pyvenv.cfg` and the names and times of everything installed.
+
+    Differs as soon as a distribution is installed, removed, upgraded or made editable. A few stat calls for each
+    distribution and no file is read: cheap enough for every check of freshness.
+    """
+    entries: list[str] = []
+    for path in (environment.executable, str(Path(environment.prefix) / "pyvenv.cfg")):
+        entries.append(_stamp(path))
+    for folder in environment.paths:
+        try:
+            with os.scandir(folder) as found:
+                for entry in found:
+                    if entry.name.endswith((".dist-info", ".egg-info", ".egg-link", ".pth")):
+                        entries.append(f"{entry.name}:{entry.stat().st_mtime_ns}")
+        except OSError as fault:
+            entries.append(f"{folder}:{fault.errno}")
+        entries.append(folder)
+    return hashlib.sha256("\n".join(sorted(entries)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _stamp(path: str) -> str:
+    try:
+        status = Path(path).stat()
+    except OSError as fault:
+        return f"{path}:{fault.errno}"
+    return f"{path}:{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"
+
+
+async def _ask(command: tuple[str, ...], folder: str, seconds: float) -> _Answer:
+    shown = " ".join(command)
+    select = "Select another interpreter, or correct the configured one."
+    if not command:
+        raise TvlsError("environmentInvalid", "No interpreter is selected.", "Select a Python interpreter.")
+    if os.sep not in command[0] and shutil.which(command[0]) is None:
+        raise TvlsError("environmentInvalid", f"{command[0]!r} is not found on PATH.", select)
+    try:
+        process = launch.start(
+            command,
+            ["probe"],
+            folder=folder,
+            mark=launch.new_mark(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except FileNotFoundError as fault:
+        missing = "The folder" if fault.filename == folder else "The interpreter"
+        raise TvlsError("environmentInvalid", f"{missing} {fault.filename} does not exist.", select) from fault
+    except OSError as fault:
+        message = f"{shown} cannot be started: {fault.strerror}."
+        raise TvlsError("environmentInvalid", message, select) from fault
+    try:
+        out, err = await _communicate(process, seconds)
+    except TimeoutError as fault:
+        message = f"{shown} did not say within {seconds:g} s which Python it is."
+        raise TvlsError("environmentInvalid", message, select) from fault
+    last = err.decode("utf-8", "replace").strip()[-2000:] or None
+    lines = out.strip().splitlines()
+    try:
+        answer = msgspec.json.decode(lines[-1] if lines else b"", type=_Answer)
+    except msgspec.DecodeError as fault:
+        message = f"{shown} does not behave like Python: it ended with exit code {process.returncode} and no answer."
+        raise TvlsError("environmentInvalid", message, select, stderr=last) from fault
+    if answer.too_old is not None:
+        message = f"{shown} is Python {answer.too_old}; the oldest that can be captured with is {OLDEST_PYTHON}."
+        raise TvlsError("environmentInvalid", message, f"Choose a Python from {OLDEST_PYTHON} on.")
+    return answer
+
+
+async def _communicate(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """Output of a process that ends in time; it is killed, with its group, in every other case."""
+    loop = asyncio.get_running_loop()
+    readers: list[asyncio.StreamReader] = []
+    transports: list[asyncio.ReadTransport] = []
+    try:
+        for pipe in (process.stdout, process.stderr):
+            reader = asyncio.StreamReader()
+            transport, _ = await loop.connect_read_pipe(lambda r=reader: asyncio.StreamReaderProtocol(r), pipe)
+            readers.append(reader)
+            transports.append(transport)
+        async with asyncio.timeout(seconds):
+            out, err = await asyncio.gather(*(reader.read() for reader in readers))
+            await ended(process)
+        return out, err
+    finally:
+        for transport in transports:
+            transport.close()
+        kill_group(process)
+        process.poll()
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """Release numbers of a version, without what follows them (`0.6.1.dev3` is `0.6.1`)."""
+    match = re.match(r"\d+(\.\d+)*", text)
+    return tuple(int(part) for part in match.group().split(".")) if match else ()
