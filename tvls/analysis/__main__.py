@@ -1,0 +1,3 @@
+from tvls.analysis.process import main
+
+main()

@@ -1,0 +1,205 @@
+"""Files as modules: what a file is called when imported, and which file an import means."""
+
+# Paths are plain strings here: thousands are looked up for one index.
+# ruff: noqa: PTH118, PTH119, PTH120, PTH206
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from tvls.analysis.known import LIBRARIES, LIBRARY_MARKS
+
+Key = tuple[object, ...]
+"""What is remembered of a path to notice a change; `None` stands for a path that is not there."""
+
+INIT = "__init__.py"
+
+
+class Files:
+    """The disk as one request sees it: each path is asked for once. Unsaved buffers hide the files below them."""
+
+    def __init__(self) -> None:
+        self.buffers: dict[str, tuple[int, str]] = {}
+        self._versions = 0
+        self._keys: dict[str, Key | None] = {}
+        self._folders: dict[str, bool] = {}
+
+    def refresh(self) -> None:
+        self._keys.clear()
+        self._folders.clear()
+
+    def put(self, path: str, text: str | None) -> None:
+        """Sets or ends the unsaved text of a file."""
+        if text is None:
+            self.buffers.pop(path, None)
+        elif (held := self.buffers.get(path)) is None or held[1] != text:
+            self._versions += 1
+            self.buffers[path] = (self._versions, text)
+        self._keys.pop(path, None)
+
+    def key(self, path: str) -> Key | None:
+        if path in self._keys:
+            return self._keys[path]
+        key: Key | None
+        if (buffer := self.buffers.get(path)) is not None:
+            key = ("buffer", buffer[0])
+        else:
+            try:
+                found = os.stat(path)  # noqa: PTH116 - plain strings: this is the hot path of a warm index
+                folder = (found.st_mode & 0o170000) == 0o040000
+                key = ("folder",) if folder else (found.st_mtime_ns, found.st_size, found.st_ino)
+            except (OSError, ValueError):
+                key = None
+        self._keys[path] = key
+        return key
+
+    def is_file(self, path: str) -> bool:
+        return (key := self.key(path)) is not None and key != ("folder",)
+
+    def is_folder(self, path: str) -> bool:
+        return self.key(path) == ("folder",)
+
+
+def _is_library_source(files: Files, folder: str) -> bool:
+    mark = LIBRARY_MARKS.get(os.path.basename(folder))
+    return mark is not None and (files.key(os.path.join(folder, mark)) is not None)
+
+
+def _inside(folder: str, root: str) -> bool:
+    return folder == root or folder.startswith(root.rstrip("/\\") + os.sep)
+
+
+def package_root(files: Files, path: str, roots: Sequence[str]) -> str:
+    """Parent of the topmost package that a file is in.
+
+    A package that merely has a library's name is not the topmost one where its parent can be: `lab/jax/__init__.py`
+    with no `lab/__init__.py` is `lab.jax`, as `jax` would hide the library from its own files.
+    """
+    folder = os.path.dirname(path)
+    while files.is_file(os.path.join(folder, INIT)):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            break
+        folder, package = parent, folder
+        name = os.path.basename(package)
+        top = not files.is_file(os.path.join(folder, INIT))
+        if (
+            top
+            and name in LIBRARIES
+            and not _is_library_source(files, package)
+            and folder not in roots
+            and any(_inside(folder, r) for r in roots)
+        ):
+            folder = os.path.dirname(folder)
+            break
+    return folder
+
+
+def home(files: Files, path: str, roots: Sequence[str], imports: Iterable[tuple[str, int]]) -> tuple[str, str]:
+    """`(root, module)` of a file: with `root` on `sys.path`, `module` is its dotted name.
+
+    `imports` are the modules (and levels) that the file itself imports. They tell folders without `__init__.py` that
+    are packages after all: the file imports relatively, or names the folder that it is in.
+    """
+    root = package_root(files, path, roots)
+    limit = max((r for r in roots if _inside(root, r)), key=len, default=root)
+    parts = os.path.relpath(path, root).split(os.sep)
+    up = len(parts) - 1
+    wanted = up
+    folders = os.path.relpath(root, limit).split(os.sep) if root != limit else []
+    for module, level in imports:
+        if level > up:
+            wanted = max(wanted, level)
+        elif level == 0 and (top := module.partition(".")[0]) in folders and top not in LIBRARIES:
+            wanted = max(wanted, up + len(folders) - folders.index(top))
+    while wanted > up and root != limit:
+        root = os.path.dirname(root)
+        up += 1
+    module = os.path.relpath(path, root).removesuffix(".py").replace(os.sep, ".")
+    return root, module.removesuffix(".__init__")
+
+
+def search_path(files: Files, path: str, roots: Sequence[str]) -> list[str]:
+    """Folders in which a file's absolute imports may lie, the likeliest first; inside a package only the file's own."""
+    first = package_root(files, path, roots)
+    places = [first]
+    limit = max((r for r in roots if _inside(first, r)), key=len, default=None)
+    folder = first
+    while limit is not None and folder != limit:
+        folder = os.path.dirname(folder)
+        if not files.is_file(os.path.join(folder, INIT)):
+            places.append(folder)
+    for root in roots:
+        places += [root, os.path.join(root, "src")]
+    places.append(os.path.dirname(path))  # a script run by its path
+    return list(dict.fromkeys(places))
+
+
+def submodule(files: Files, module: str, name: str, asked: set[str]) -> str | None:
+    """Path of `name` in the package at `module` (a file, or a folder for a namespace package)."""
+    if os.path.basename(module) == INIT:
+        folder = os.path.dirname(module)
+    elif module.endswith(".py"):
+        return None
+    else:
+        folder = module
+    return _entry(files, folder, name, asked)
+
+
+def _entry(files: Files, folder: str, name: str, asked: set[str]) -> str | None:
+    base = os.path.join(folder, name)
+    for candidate in (os.path.join(base, INIT), base + ".py"):
+        asked.add(candidate)
+        if files.is_file(candidate):
+            return candidate
+    asked.add(base)
+    return base if files.is_folder(base) else None
+
+
+def find_module(files: Files, places: Sequence[str], name: str, asked: set[str]) -> tuple[str | None, bool]:
+    """Path of an absolute module in the workspace, and whether its first part lies there at all.
+
+    Every path that was tried is added to `asked`: the answer holds as long as none of them changes.
+    """
+    first, *rest = name.split(".")
+    namespace: str | None = None
+    for place in places:
+        entry = _entry(files, place, first, asked)
+        if entry is None or (first == "jax" and _is_library_source(files, os.path.dirname(entry))):
+            continue
+        if not entry.endswith(".py"):
+            # A folder without `__init__.py` gives way to any regular package, an installed library among them.
+            namespace = namespace or (entry if first not in LIBRARIES else None)
+            if entry == namespace and rest and _descend(files, entry, rest, asked) is not None:
+                break
+            continue
+        return _descend(files, entry, rest, asked), True
+    if namespace is None:
+        return None, False
+    return _descend(files, namespace, rest, asked), True
+
+
+def _descend(files: Files, module: str, rest: Sequence[str], asked: set[str]) -> str | None:
+    found: str | None = module
+    for part in rest:
+        if found is None:
+            return None
+        found = submodule(files, found, part, asked)
+    return found
+
+
+def relative_base(path: str, level: int) -> str:
+    """The package that `level` dots mean in a file: its `__init__.py` or, without one, its folder."""
+    folder = os.path.dirname(path)
+    for _ in range(level - 1):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def find_relative(files: Files, path: str, level: int, name: str, asked: set[str]) -> str | None:
+    folder = relative_base(path, level)
+    init = os.path.join(folder, INIT)
+    asked.add(init)
+    package = init if files.is_file(init) else folder
+    return _descend(files, package, name.split(".") if name else [], asked)

@@ -1,0 +1,299 @@
+"""Bindings to what they denote, over files: a library name, a module of the workspace, a class or a function in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tvls.analysis import known
+from tvls.analysis.facts import Dotted, FunctionFact
+from tvls.analysis.modules import Files, find_module, find_relative, home, search_path, submodule
+from tvls.analysis.scopes import (
+    Assigned,
+    Binding,
+    Bindings,
+    Called,
+    Class,
+    Function,
+    Imported,
+    Member,
+    Scope,
+    local_imports,
+)
+from tvls.capture.document import TargetKind
+
+
+@dataclass(slots=True, frozen=True)
+class Library:
+    """Something outside the workspace, by its dotted name."""
+
+    name: str
+
+
+@dataclass(slots=True, frozen=True)
+class Module:
+    """A module of the workspace: a file, or a folder for a namespace package."""
+
+    path: str
+
+
+Denotation = Library | Module | Class | Function | Called | Assigned
+
+
+class Resolver:
+    """Answers for one state of the workspace. Throw it away when a file changes.
+
+    `scope` gives the scope of a workspace file, `None` where there is none; `roots` are the workspace folders.
+    """
+
+    def __init__(self, files: Files, roots: Sequence[str], scope: Callable[[str], Scope | None]) -> None:
+        self.files = files
+        self.roots = roots
+        self.scope = scope
+        self.asked: dict[str, set[str]] = {}
+        """For each file, the paths that its answers depend on directly."""
+        self._memo: dict[int, list[Denotation]] = {}
+        self._kept: list[Binding] = []
+        self._kinds: dict[int, TargetKind | None] = {}
+        self._places: dict[str, list[str]] = {}
+        self._homes: dict[str, tuple[str, str]] = {}
+
+    # --- names ---
+
+    def denotations(self, bindings: Iterable[Binding]) -> Iterator[Denotation]:
+        for binding in bindings:
+            yield from self._resolve(binding)
+
+    def _resolve(self, binding: Binding) -> list[Denotation]:
+        key = id(binding)
+        if (found := self._memo.get(key)) is not None:
+            return found
+        self._memo[key] = []  # a cycle of imports denotes nothing
+        self._kept.append(binding)  # ids stay unique while the object lives
+        result: list[Denotation]
+        match binding:
+            case Imported():
+                result = self._import(binding)
+            case Member():
+                result = self._member(binding)
+            case Assigned() if binding.original:
+                result = list(self.denotations(binding.original))
+            case Function() | Class() | Called() | Assigned():
+                result = [binding]
+        self._memo[key] = result
+        return result
+
+    def _member(self, binding: Member) -> list[Denotation]:
+        if binding.owner is not None:
+            found = list(self.denotations(binding.owner))
+        else:
+            found = self._starred(binding.stars, binding.name)
+        for attribute in binding.attributes:
+            found = [d for owner in found for d in self.attribute(owner, attribute, binding.path)]
+        return found
+
+    def attribute(self, owner: Denotation, name: str, path: str) -> list[Denotation]:
+        """What `owner.name` denotes; `path` is the file that asks."""
+        match owner:
+            case Library():
+                return [Library(f"{owner.name}.{name}")]
+            case Class():
+                return list(self.denotations(owner.members.get(name, ())))
+            case Module():
+                scope = self.scope(owner.path) if owner.path.endswith(".py") else None
+                self._depends(path, owner.path)
+                if scope is not None:
+                    bound = scope.names.get(name)
+                    if bound is not None:
+                        found = list(self.denotations(bound))
+                        # `from package import part` in the package itself means the submodule.
+                        if found or not any(isinstance(b, Imported) for b in bound):
+                            return found
+                    elif found := self._starred(scope.stars, name):
+                        return found
+                inner = submodule(self.files, owner.path, name, self._asked(path))
+                return [Module(inner)] if inner else []
+            case _:
+                return []
+
+    def _starred(self, stars: tuple[Imported, ...], name: str) -> list[Denotation]:
+        guess: list[Denotation] = []
+        for star in reversed(stars):
+            for module in self._resolve(star):
+                if isinstance(module, Library):
+                    if known.star_exports(module.name, name):
+                        guess = guess or [Library(f"{module.name}.{name}")]
+                elif isinstance(module, Module):
+                    scope = self.scope(module.path) if module.path.endswith(".py") else None
+                    hidden = (
+                        name.startswith("_") if scope is None or scope.exports is None else name not in scope.exports
+                    )
+                    if not hidden and (found := self.attribute(module, name, star.path)):
+                        return found
+        return guess
+
+    def _import(self, binding: Imported) -> list[Denotation]:
+        asked = self._asked(binding.path)
+        if binding.level:
+            found = find_relative(self.files, binding.path, binding.level, binding.module, asked)
+            if found is None:
+                return []
+        else:
+            places = self._places.get(binding.path)
+            if places is None:
+                places = self._places[binding.path] = search_path(self.files, binding.path, self.roots)
+            found, local = find_module(self.files, places, binding.module, asked)
+            if found is None:
+                if local and binding.name is None:
+                    return []
+                name = binding.module if binding.name is None else f"{binding.module}.{binding.name}"
+                return [] if local else [Library(name)]
+        module = Module(found)
+        self._depends(binding.path, found)
+        return [module] if binding.name is None else self.attribute(module, binding.name, binding.path)
+
+    def _asked(self, path: str) -> set[str]:
+        return self.asked.setdefault(path, set())
+
+    def _depends(self, path: str, on: str) -> None:
+        self._asked(path).add(on)
+
+    # --- files ---
+
+    def home(self, path: str) -> tuple[str, str]:
+        if (found := self._homes.get(path)) is None:
+            scope = self.scope(path)
+            found = self._homes[path] = home(self.files, path, self.roots, scope.imports if scope else ())
+        return found
+
+    # --- classes ---
+
+    def canonical(self, binding: Class | Function) -> str:
+        return f"{self.home(binding.path)[1]}.{binding.qualname}"
+
+    def kind(self, binding: Class) -> TargetKind | None:
+        """Kind of module that a class of the workspace is, by the first base that is one."""
+        key = id(binding)
+        if key in self._kinds:
+            return self._kinds[key]
+        self._kinds[key] = None  # a cycle of bases is no module
+        self._kept.append(binding)
+        kind = self.root_kind(binding) or self._base_kind(binding.bases)
+        self._kinds[key] = kind
+        return kind
+
+    def root_kind(self, binding: Class) -> TargetKind | None:
+        """The kind whose base class this is: Flax's or PyTorch's own source is the workspace."""
+        if binding.qualname != "Module" or not binding.path.endswith("module.py"):
+            return None
+        return known.ROOT_CLASSES.get(self.canonical(binding))
+
+    def _base_kind(self, bases: Iterable[Bindings]) -> TargetKind | None:
+        for base in bases:
+            for found in self.denotations(base):
+                if kind := self.kind_of(found):
+                    return kind
+        return None
+
+    def kind_of(self, found: Denotation) -> TargetKind | None:
+        match found:
+            case Class():
+                return self.kind(found)
+            case Library():
+                return known.class_kind(found.name)
+            case Called():
+                # `with_metaclass(Meta, Base)`, `nn.remat(Block)`: a class made from a class
+                for function in self.denotations(found.function):
+                    name = self.library_name(function)
+                    if known.is_transform(name) or name.endswith("with_metaclass"):
+                        return self._base_kind(found.arguments)
+                return None
+            case Assigned():
+                return self._base_kind([found.value])
+            case _:
+                return None
+
+    def ancestry(self, binding: Class) -> list[Class]:
+        """The class and its bases in the workspace, nearest first; each before all of its own bases, as in Python."""
+        order: list[Class] = []
+
+        def visit(current: Class, above: tuple[int, ...]) -> None:
+            if id(current) in above:
+                return
+            if current in order:
+                order.remove(current)
+            order.append(current)
+            for base in current.bases:
+                for found in self.denotations(base):
+                    if isinstance(found, Class):
+                        visit(found, (*above, id(current)))
+
+        visit(binding, ())
+        return order
+
+    def method(self, binding: Class, name: str) -> tuple[Class, FunctionFact] | None:
+        """A method and the class that has it."""
+        for owner in self.ancestry(binding):
+            for found in owner.members.get(name, ()):
+                if isinstance(found, Function) and found.path == owner.path:
+                    return owner, found.fact
+        return None
+
+    def is_dataclass(self, binding: Class) -> bool:
+        names = {d.name for b in binding.decorators for d in self._heads(b) if isinstance(d, Library)}
+        return any(name.rpartition(".")[2] in {"dataclass", "define", "frozen", "attrs"} for name in names)
+
+    # --- functions ---
+
+    def _heads(self, bindings: Bindings) -> Iterator[Denotation]:
+        """A decorator, and what its call is made of: `partial(jax.jit, ...)` has `partial` and `jax.jit`."""
+        for found in self.denotations(bindings):
+            yield found
+            if isinstance(found, Called):
+                yield from self._heads(found.function)
+                for argument in found.arguments:
+                    yield from self._heads(argument)
+
+    def library_name(self, found: Denotation) -> str:
+        """Dotted name of something of a library, empty for anything else.
+
+        Where the library's own source is the workspace, its functions still mean what they mean.
+        """
+        match found:
+            case Library():
+                return found.name
+            case Function() | Class():
+                name = self.canonical(found)
+                return name if name.startswith(("flax.", "jax.")) else ""
+            case _:
+                return ""
+
+    def is_program(self, binding: Function) -> bool:
+        """Does a function carry a JAX decorator, or does its own body use an imported JAX operation?"""
+        if not binding.fact.traceable:
+            return False
+        for decorator in binding.decorators:
+            for found in self._heads(decorator):
+                if known.decorates(self.library_name(found)):
+                    return True
+        scope = self.scope(binding.path)
+        if scope is None:
+            return False
+        local = local_imports(binding.path, binding.fact.imports)
+        return any(
+            known.is_operation(self.library_name(found), called)
+            for name, called in binding.fact.uses
+            for found in self._used(name, local, scope, binding.path)
+        )
+
+    def _used(self, name: Dotted, local: dict[str, Bindings], scope: Scope, path: str) -> list[Denotation]:
+        first, *rest = name
+        bindings = local.get(first)
+        if bindings is None:
+            bindings = scope.names.get(first)
+        found = list(self.denotations(bindings)) if bindings is not None else self._starred(scope.stars, first)
+        for attribute in rest:
+            if not found or not isinstance(found[0], Library | Module | Class):
+                return []
+            found = [d for owner in found for d in self.attribute(owner, attribute, path)]
+        return found

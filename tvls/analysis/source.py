@@ -1,0 +1,134 @@
+"""Text to facts: decoding, parsing, and re-reading only the top-level statements that an edit touched."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import io
+import re
+import tokenize
+import warnings
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from tvls.analysis.facts import Op, facts_of
+from tvls.analysis.types import ParseError
+
+
+class SourceError(Exception):
+    """The text is not valid Python. `error` says where and why."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.error = ParseError(line, message)
+
+
+@dataclass(slots=True, frozen=True)
+class Chunk:
+    """Lines that hold whole top-level statements, so that a module is the sum of its chunks."""
+
+    line: int
+    """First line, 0-based; facts count from here."""
+    ops: tuple[Op, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class Source:
+    lines: list[str]
+    chunks: list[Chunk]
+
+
+def decode(data: bytes) -> str:
+    """Text of a source file by its own declaration (BOM, coding line, UTF-8). Raises `SourceError`."""
+    try:
+        if data.isascii() and b"coding" not in data[:200]:
+            return data.decode("ascii")
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return codecs.decode(data, encoding)
+    except (SyntaxError, UnicodeError, LookupError, ValueError, TypeError) as error:
+        raise SourceError(0, f"the file cannot be decoded: {error}") from error
+
+
+_NEWLINE = re.compile("\r\n?")
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines as Python's tokenizer counts them: only LF, CRLF and CR end one."""
+    text = text.removeprefix("\ufeff")
+    return (_NEWLINE.sub("\n", text) if "\r" in text else text).split("\n")
+
+
+def parse(text: str, previous: Source | None = None) -> Source:
+    """Facts of a text, reusing those of `previous` for statements that are the same. Raises `SourceError`."""
+    lines = lines_of(text)
+    if previous is not None:
+        if lines == previous.lines:
+            return previous
+        if (updated := _update(lines, previous)) is not None:
+            return updated
+    return Source(lines, _chunks(lines, 0))
+
+
+def _update(lines: list[str], previous: Source) -> Source | None:
+    """The facts after an edit, from the changed statements and their neighbours; `None` where those cannot stand alone.
+
+    Sound because modules concatenate: two texts that are valid modules by themselves are, one after the other, the
+    module with the statements of both.
+    """
+    old, chunks = previous.lines, previous.chunks
+    shorter = min(len(old), len(lines))
+    before = 0
+    while before < shorter and old[before] == lines[before]:
+        before += 1
+    after = 0
+    while after < shorter - before and old[-1 - after] == lines[-1 - after]:
+        after += 1
+    starts = [chunk.line for chunk in chunks]
+    first = max(bisect_right(starts, max(before - 1, 0)) - 1, 0)
+    last = bisect_right(starts, len(old) - after)
+    moved = len(lines) - len(old)
+    start = chunks[first].line
+    end = chunks[last].line + moved if last < len(chunks) else len(lines)
+    try:
+        fresh = _chunks(lines[start:end], start)
+    except SourceError:
+        return None
+    rest = [Chunk(chunk.line + moved, chunk.ops) for chunk in chunks[last:]]
+    return Source(lines, [*chunks[:first], *fresh, *rest])
+
+
+def _chunks(lines: list[str], offset: int) -> list[Chunk]:
+    """Chunks of lines that are a module by themselves and start at line `offset` of the file."""
+    body = _tree("\n".join(lines)).body
+    groups: list[tuple[int, list[ast.stmt]]] = []
+    end = 0
+    for node in body:
+        line = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        joined = line > 1 and lines[line - 2].endswith("\\")
+        if groups and (line <= end or joined):
+            groups[-1][1].append(node)
+        else:
+            groups.append((line if groups else 1, [node]))
+        end = node.end_lineno or node.lineno
+    if not groups:
+        return [Chunk(offset, ())]
+    return [Chunk(line - 1 + offset, facts_of(nodes, line)) for line, nodes in groups]
+
+
+def _tree(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes and the like are the user's linter's business
+        try:
+            return ast.parse(text)
+        except SyntaxError as error:
+            first = SourceError(error.lineno or 0, error.msg)
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise SourceError(0, str(error) or type(error).__name__) from error
+        from tvls.analysis.newer_syntax import older_forms  # libcst: only for text that needs it
+
+        for form in older_forms(text):
+            try:
+                return ast.parse(form)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                continue
+    raise first

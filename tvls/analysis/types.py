@@ -1,0 +1,110 @@
+"""What discovery finds, and what travels between the daemon and the analysis process."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tvls.capture.document import TargetKind
+
+ParameterKind = Literal["positional_only", "positional_or_keyword", "var_positional", "keyword_only", "var_keyword"]
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter as written; `annotation` and `default` are source text."""
+
+    name: str
+    kind: ParameterKind
+    annotation: str | None = None
+    default: str | None = None
+
+
+class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """A function or class that can be opened as a graph. Lines are 1-based, columns are 0-based UTF-8 bytes."""
+
+    path: str
+    name: str
+    """Qualified name in its module, such as `Encoder` or `Outer.Inner`."""
+    kind: TargetKind
+    module: str
+    """Dotted name to import with `root` on `sys.path`."""
+    root: str
+    line: int
+    """Line of `class` or `def` (of the assignment for `name = jax.jit(f)`), below any decorator."""
+    column: int
+    """Start of the name on the line `name_line`."""
+    end_column: int
+    name_line: int
+    header_end_line: int
+    """Line of the colon that ends the header."""
+    end_line: int
+    """Last line of the body."""
+    parameters: list[Parameter] = []
+    """Of the call: the function itself, `__call__` of a Flax module, `forward` of a Torch module; without `self`."""
+    init_parameters: list[Parameter] = []
+    """Of the construction: dataclass fields (Linen), `__init__` without `self` (NNX, Torch). Empty for functions."""
+
+
+class ParseError(msgspec.Struct, frozen=True):
+    line: int
+    """1-based; 0 where the error has no place."""
+    message: str
+
+
+class FileTargets(msgspec.Struct, frozen=True):
+    """`parsed` is false where the text is no valid Python now: `targets` are those of the last valid text, moved."""
+
+    targets: list[FoundTarget] = []
+    parsed: bool = True
+    error: ParseError | None = None
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+class TargetsRequest(msgspec.Struct, tag="targets", frozen=True):
+    id: int
+    path: str
+    roots: list[str]
+    text: str | None = None
+    """The unsaved buffer; absent: the file on disk."""
+
+
+class IndexRequest(msgspec.Struct, tag="index", frozen=True):
+    id: int
+    roots: list[str]
+    only: list[str] | None = None
+    """Files and folders to report on; absent: all of `roots`."""
+
+
+class Cancel(msgspec.Struct, tag="cancel", frozen=True):
+    id: int
+
+
+class Buffer(msgspec.Struct, tag="buffer", frozen=True):
+    """The unsaved text of an open file, or its end."""
+
+    path: str
+    text: str | None
+
+
+Message = TargetsRequest | IndexRequest | Cancel | Buffer
+
+
+class TargetsAnswer(msgspec.Struct, tag="targets", frozen=True):
+    id: int
+    result: FileTargets
+
+
+class IndexAnswer(msgspec.Struct, tag="index", frozen=True):
+    id: int
+    targets: list[FoundTarget]
+
+
+class Failure(msgspec.Struct, tag="failure", frozen=True):
+    id: int
+    message: str
+
+
+Answer = TargetsAnswer | IndexAnswer | Failure
