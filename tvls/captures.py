@@ -29,6 +29,7 @@ class Origin:
     name: str
     profile: Profile
     environment: Environment
+    """The capture Python."""
 
     @property
     def key(self) -> tuple[Path | None, str, str]:
@@ -52,7 +53,7 @@ class Traced:
             return None
         known = self._maps.get(path)
         if known is None or known[0] != text:
-            known = (text, LineMap(old, text.split("\n")))
+            known = (text, LineMap(old, _lines(text)))
             self._maps[path] = known
         return known[1]
 
@@ -127,6 +128,11 @@ class CaptureStore:
         before = len(self._failed)
         self._failed = {key: failed for key, failed in self._failed.items() if not gone(failed)}
         return len(self._failed) != before
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as Python counts them, without their ends."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _target(origin: Origin) -> tuple[Path | None, str]:

@@ -6,17 +6,18 @@ trust, saved source, setup, interpreter; then the worker with its deadline.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tvls.analysis.client import Analysis
 from tvls.analysis.types import FoundTarget
-from tvls.capture.document import Capture, Failure
+from tvls.capture.document import Capture, Failure, TargetKind
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Origin, Traced
-from tvls.environments.find import find_interpreters
-from tvls.environments.probe import Environment, fingerprint, probe
+from tvls.environments.find import find
+from tvls.environments.probe import fingerprint, probe, require
 from tvls.failures import failure_error
 from tvls.freshness import FileDigests, Snapshot, check, unsaved
 from tvls.graph.index import GraphIndex
@@ -25,7 +26,7 @@ from tvls.protocol.errors import TvlsError
 from tvls.protocol.types import Stale
 from tvls.settings import Settings
 from tvls.setup.profile import Profile
-from tvls.setup.read import SETUP_FILE
+from tvls.setup.read import SETUP_FILE, SetupFile
 from tvls.setup.required import missing
 from tvls.tracing.pool import WorkerPool
 from tvls.trust import TrustStore
@@ -54,42 +55,62 @@ class Request:
     target: FoundTarget | None
     """None for a profile whose model is not a discovered target of the workspace."""
     profile: Profile
+    setup: SetupFile | None = None
+    """The file that the profile comes from."""
+
+
+_ANY_OF: Final[dict[str, TargetKind]] = {"jax": "jax.function", "torch": "torch.module"}
+"""For a model that was not discovered: what its framework needs at least."""
 
 
 async def open_request(
     tools: Tools, request: Request, refresh: bool, progress: Callable[[str], None]
 ) -> tuple[OpenCapture, bool]:
     """Passes the gates and traces. Returns the capture and whether a fresh one was reused. Raises TvlsError."""
-    candidates = find_interpreters(request.folder, tools.settings.interpreter_command())
-    await _pass_trust(tools, request.folder, " ".join(candidates[0].command) if candidates else "no interpreter found")
+    candidates = find(request.folder, tools.settings.interpreter_command())
+    await _pass_trust(
+        tools, request.folder, shlex.join(candidates[0].command) if candidates else "no interpreter found"
+    )
     path = Path(request.target.path) if request.target else None
     name = request.target.name if request.target else request.profile.qualname
     previous = tools.captures.newest(path, name)
     known = [request.folder / source["path"] for source in previous.capture["sources"]] if previous else []
-    _refuse_unsaved(tools, [p for p in (path, *known) if p])
+    setup_file = [request.folder / SETUP_FILE] if request.profile.name is not None else []
+    _refuse_unsaved(tools, [p for p in (path, *known) if p] + setup_file)
     _refuse_incomplete(request)
     progress("environment")
-    environment = await _environment(
-        request.folder, [candidate.command for candidate in candidates], request.profile.framework
-    )
+    if not candidates:
+        raise TvlsError(
+            "environmentInvalid",
+            f"No Python interpreter was found for {request.folder}.",
+            "Create a virtual environment `.venv` in the folder, or set `tvls.interpreter`.",
+            folder=request.folder.as_uri(),
+        )
+    environment = await probe(candidates[0].command, str(request.folder))
+    require(environment, request.target.kind if request.target else _ANY_OF[request.profile.framework])
     origin = Origin(request.folder, path, name, request.profile, environment)
     reusable = None if refresh else tools.captures.same_setup(origin)
     if reusable is not None and staleness(tools, reusable, request.profile.digest) is None:
         tools.captures.add(reusable)
         return reusable, True
+    before = fingerprint(environment)
     document = await tools.pool.trace(environment, _trace_request(request, tools.settings), on_progress=progress)
-    return _keep(tools, origin, document), False
+    return _keep(tools, origin, document, before), False
 
 
-def staleness(tools: Tools, outcome: OpenCapture | FailedTrace, profile_digest: str) -> Stale | None:
-    """How what was traced differs from what is there now; None where nothing does."""
+def staleness(tools: Tools, outcome: OpenCapture | FailedTrace, profile_digest: str | None) -> Stale | None:
+    """How what was traced differs from what is there now; None where nothing does.
+
+    `profile_digest` is that of the setup as it is now, None where it is gone.
+    """
     return check(
         outcome.snapshot,
         outcome.origin.folder,
         tools.buffers,
+        profile_digest,
+        fingerprint(outcome.origin.environment),
+        None,  # versions cannot change without the environment's fingerprint
         tools.digests,
-        profile=profile_digest,
-        environment=fingerprint(outcome.origin.environment),
     )
 
 
@@ -97,7 +118,9 @@ async def _pass_trust(tools: Tools, folder: Path, interpreter: str) -> None:
     if tools.trust.is_trusted(folder):
         return
     if await tools.host.ask_trust(folder, interpreter):
-        tools.trust.grant(folder)
+        grant = tools.trust.grant(folder)
+        if grant.note:
+            tools.host.log("warning", grant.note)
         return
     raise TvlsError(
         "notTrusted",
@@ -120,13 +143,13 @@ def _refuse_unsaved(tools: Tools, paths: list[Path]) -> None:
 
 
 def _refuse_incomplete(request: Request) -> None:
-    if request.target is None:
-        return
-    wanted, problems = missing(request.target, request.profile)
+    profile = request.profile
+    name = request.target.name if request.target else profile.qualname
+    wanted, problems = missing(request.target, request.profile, request.setup)
     if problems:
         raise TvlsError(
             "setupInvalid",
-            f"The setup does not fit {request.target.name}: {problems[0].message}",
+            f"The setup does not fit {name}: {problems[0].message}",
             f"Correct {problems[0].key}.",
             problems=problems,
         )
@@ -135,24 +158,12 @@ def _refuse_incomplete(request: Request) -> None:
         names = ", ".join(value.parameter for value in required)
         raise TvlsError(
             "setupRequired",
-            f"{request.target.name} needs values that no setup gives: {names}.",
-            f"Add a profile for {request.target.module}:{request.target.name} to {SETUP_FILE}, "
-            "or pass the inputs with the request.",
+            f"{name} needs values that no setup gives: {names}.",
+            f"Complete profile {profile.name!r} in {SETUP_FILE}."
+            if profile.name
+            else f"Add a profile for {profile.model} to {SETUP_FILE}, or pass the inputs with the request.",
             missing=wanted,
         )
-
-
-async def _environment(folder: Path, commands: list[list[str]], framework: str) -> Environment:
-    if not commands:
-        raise TvlsError(
-            "environmentInvalid",
-            f"No Python interpreter was found for {folder}.",
-            "Create a virtual environment `.venv` in the folder, or set `tvls.interpreter`.",
-            folder=folder.as_uri(),
-        )
-    environment = await probe(commands[0])
-    environment.require(framework)
-    return environment
 
 
 def _trace_request(request: Request, settings: Settings) -> dict[str, Any]:
@@ -182,12 +193,12 @@ def _trace_request(request: Request, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _keep(tools: Tools, origin: Origin, document: Capture | Failure) -> OpenCapture:
+def _keep(tools: Tools, origin: Origin, document: Capture | Failure, environment: str) -> OpenCapture:
     """Puts the outcome of a trace into the store. Raises the failure's error where it is one."""
     snapshot = Snapshot(
         sources={source["path"]: source["digest"] for source in document["sources"]},
         profile=origin.profile.digest,
-        environment=fingerprint(origin.environment),
+        environment=environment,
         libraries=document["versions"],
     )
     traced = Traced(origin.folder, _texts(origin.folder, snapshot.sources, tools.digests))

@@ -15,10 +15,11 @@ import tvls
 from tvls import graph
 from tvls.analysis.client import Analysis
 from tvls.analysis.types import FoundTarget
-from tvls.capture.document import Frame
+from tvls.capture.document import Failure, Frame
 from tvls.capture.encoding import canonical_json
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Traced
-from tvls.environments.find import find_interpreters
+from tvls.environments.find import find
+from tvls.environments.sources import find_source
 from tvls.failures import FailureReport, moved, short_message
 from tvls.freshness import FileDigests
 from tvls.host import Host
@@ -28,13 +29,10 @@ from tvls.protocol.errors import TvlsError
 from tvls.settings import Settings
 from tvls.setup.inline import inline_profile
 from tvls.setup.profile import Profile
-from tvls.setup.read import SETUP_FILE, SetupFile, profiles_for, read_setup
+from tvls.setup.read import SETUP_FILE, SetupFile, broken_for, profiles_for, read_setup
 from tvls.tracing.pool import WorkerPool
 from tvls.trust import TrustStore
 from tvls.uris import to_path, to_uri
-
-MAX_HITS: Final = 200
-"""Nodes that one source position answers with."""
 
 
 class Session:
@@ -78,13 +76,13 @@ class Session:
         """Text of an open buffer; None when it is closed."""
         if text is None:
             self.tools.buffers.pop(path, None)
+            self.tools.analysis.forget(path)
         else:
             self.tools.buffers[path] = text
         self.host.changed()
 
     def files_changed(self, paths: list[Path]) -> None:
         """Files were saved, or changed outside the editor."""
-        self.tools.analysis.changed(paths)
         self.host.changed()
 
     # --- targets -----------------------------------------------------------------------------------------------------
@@ -108,8 +106,9 @@ class Session:
             name=target.name,
             kind=target.kind,
             module=target.module,
-            range=self.host.location(path, target.line, target.column, target.line, target.end_column).range,
-            profiles=[profile.name for profile in profiles],
+            range=self.host.location(path, target.line, None, None, None).range,
+            body=self.host.location(path, target.line, 0, target.end_line, None).range,
+            profiles=[profile.name for profile in profiles if profile.name],
             state=self._state(path, target.name, bool(profiles)),
             approximate=approximate,
         )
@@ -137,7 +136,7 @@ class Session:
         return known[1]
 
     def setup_problems(self, folder: Path) -> list[t.SetupProblem]:
-        return self.setup(folder).problems
+        return [problem.to_wire() for problem in self.setup(folder).problems]
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
@@ -180,7 +179,8 @@ class Session:
                 else "No JAX function, Flax module or PyTorch module was found in it.",
                 uri=params.target.uri,
             )
-        return Request(folder, target, self._profile(folder, target, params))
+        profile = self._profile(folder, target, params)
+        return Request(folder, target, profile, self.setup(folder) if profile.name else None)
 
     async def _resolve_profile(self, params: t.OpenParams) -> Request:
         if params.profile is None:
@@ -189,7 +189,7 @@ class Session:
         for folder in folders:
             profile = self.setup(folder).profiles.get(params.profile)
             if profile is not None:
-                return Request(folder, await self._target_of(folder, profile), profile)
+                return Request(folder, await self._target_of(folder, profile), profile, self.setup(folder))
         raise self._no_profile(params.profile, folders)
 
     async def _target_of(self, folder: Path, profile: Profile) -> FoundTarget | None:
@@ -203,6 +203,7 @@ class Session:
         return None
 
     def _profile(self, folder: Path, target: FoundTarget, params: t.OpenParams) -> Profile:
+        """The setup that the request means: its own, the named profile, else the first of the target."""
         if params.setup is not None:
             return inline_profile(target, params.setup)
         setup = self.setup(folder)
@@ -210,20 +211,36 @@ class Session:
             profile = setup.profiles.get(params.profile)
             if profile is None:
                 raise self._no_profile(params.profile, [folder])
+            if profile.model != f"{target.module}:{target.name}":
+                raise TvlsError(
+                    "setupInvalid",
+                    f"The profile {params.profile!r} is for {profile.model}, not for {target.module}:{target.name}.",
+                    "Choose a profile of this target.",
+                    profiles=[item.name for item in profiles_for(setup, target.module, target.name) if item.name],
+                )
             return profile
-        return next(iter(profiles_for(setup, target.module, target.name)), None) or inline_profile(
-            target, t.InlineSetup()
-        )
+        usable = profiles_for(setup, target.module, target.name)
+        if usable:
+            return usable[0]
+        broken = broken_for(setup, target.module, target.name)
+        if broken:
+            raise self._no_profile(broken[0], [folder])
+        return inline_profile(target, t.InlineSetup())
 
     def _no_profile(self, name: str, folders: list[Path]) -> TvlsError:
-        broken = [p for folder in folders for p in self.setup(folder).problems if p.key.startswith(f"profiles.{name}")]
-        if broken:
-            return TvlsError(
-                "setupInvalid",
-                f"The profile {name!r} has a mistake: {broken[0].message}",
-                f"Correct {broken[0].key} in {SETUP_FILE}.",
-                problems=broken,
-            )
+        for folder in folders:
+            setup = self.setup(folder)
+            problems = [problem for problem in setup.problems_of(name) if problem.severity == "error"]
+            if problems and (name in setup.broken or not setup.profiles):
+                first = problems[0]
+                where = f"{SETUP_FILE}:{first.span.line + 1}" if first.span else SETUP_FILE
+                return TvlsError(
+                    "setupInvalid",
+                    f"The profile {name!r} has a mistake: {first.key}: {first.message}".replace(": : ", ": "),
+                    f"Correct it in {where}.",
+                    uri=to_uri(folder / SETUP_FILE),
+                    problems=[problem.to_wire() for problem in problems],
+                )
         known = [profile for folder in folders for profile in self.setup(folder).profiles]
         return TvlsError(
             "setupRequired",
@@ -242,14 +259,12 @@ class Session:
 
     def view(self, params: t.GraphViewParams) -> t.GraphViewResult:
         opened = self.tools.captures.get(params.capture_id)
-        nodes, edges, total, cursor = graph.view(
-            opened.index, params.expanded, params.body, params.cursor, params.limit
-        )
+        page = graph.view(opened.index, params.expanded, params.body, params.cursor, params.limit)
         return t.GraphViewResult(
-            nodes=nodes,
-            edges=edges,
-            total=total,
-            next_cursor=cursor,
+            nodes=page.nodes,
+            edges=page.edges,
+            total=page.total,
+            next_cursor=page.next_cursor,
             freshness=self._freshness(opened),
             coverage=opened.capture["coverage"],
             evidence=opened.capture["evidence"],
@@ -257,9 +272,8 @@ class Session:
 
     def node(self, params: t.NodeParams) -> t.NodeDetails:
         opened = self.tools.captures.get(params.capture_id)
-        details, frames = graph.details(opened.index, params.node, params.body)
-        located = [self._frame_info(opened, frame) for frame in frames]
-        return msgspec.structs.replace(details, frames=located, freshness=self._freshness(opened))
+        found = graph.details(opened.index, params.node, params.body, freshness=self._freshness(opened))
+        return msgspec.structs.replace(found.node, frames=[self._frame_info(opened, frame) for frame in found.frames])
 
     def sources(self, params: t.NodeParams) -> t.SourcesResult:
         opened = self.tools.captures.get(params.capture_id)
@@ -271,36 +285,42 @@ class Session:
         path = to_path(params.text_document.uri)
         line, column = self.host.position_to_bytes(path, params.position)
         asked = [self.tools.captures.get(params.capture_id)] if params.capture_id else list(self.tools.captures)
-        hits: list[t.NodeHit] = []
+        nodes: list[t.NodeHit] = []
+        total = 0
         for opened in asked:
-            relative = self._source_of(opened, path)
+            relative = self._relative(opened.traced, path)
             traced_line = self._traced_line(opened.traced, relative, path, line) if relative else None
             if relative and traced_line:
-                hits += graph.nodes_at(opened.index, relative, traced_line, column)
-        return t.NodesAtResult(nodes=hits[:MAX_HITS], total=len(hits))
+                hits = graph.nodes_at(opened.index, relative, traced_line, column)
+                nodes += hits.nodes
+                total += hits.total
+        return t.NodesAtResult(nodes=nodes, total=total)
 
     def search(self, params: t.SearchParams) -> t.SearchResult:
         opened = self.tools.captures.get(params.capture_id)
-        return graph.search(opened.index, params.query, params.cursor, params.limit)
+        found = graph.search(opened.index, params.query, params.cursor, params.limit)
+        return t.SearchResult(nodes=found.nodes, total=found.total, next_cursor=found.next_cursor)
 
     def export(self, params: t.ExportParams) -> t.ExportResult:
         opened = self.tools.captures.get(params.capture_id)
         stem = opened.origin.name.replace(".", "_")
         if params.format == "outline":
-            return t.ExportResult(text=graph.outline(opened.capture), suggested_name=f"{stem}.txt")
+            return t.ExportResult(
+                text=graph.outline(opened.capture, freshness=self._freshness(opened)), suggested_name=f"{stem}.txt"
+            )
         return t.ExportResult(text=canonical_json(opened.capture).decode(), suggested_name=f"{stem}.json")
 
     def hover(self, path: Path, line: int, byte_column: int, line_text: str) -> graph.HoverText | None:
-        """What the newest capture that knows this place saw there; the last failed trace where there is no capture."""
-        failed = [f for f in self.tools.captures.failures()]
-        for traced, ask, freshness in [
-            *((f.traced, f.failure, self._freshness(f)) for f in failed),
-            *((c.traced, c.index, self._freshness(c)) for c in self.tools.captures),
-        ]:
-            relative = self._relative(traced, path)
-            traced_line = self._traced_line(traced, relative, path, line) if relative else None
+        """What was seen at this place: by a failed trace, which is newer than any capture, else by the newest capture."""
+        outcomes: list[tuple[OpenCapture | FailedTrace, graph.GraphIndex | Failure]] = [
+            *((failed, failed.failure) for failed in self.tools.captures.failures()),
+            *((opened, opened.index) for opened in self.tools.captures),
+        ]
+        for outcome, asked in outcomes:
+            relative = self._relative(outcome.traced, path)
+            traced_line = self._traced_line(outcome.traced, relative, path, line) if relative else None
             if relative and traced_line:
-                text = graph.hover(ask, relative, traced_line, byte_column, line_text, freshness)
+                text = graph.hover(asked, relative, traced_line, byte_column, line_text, self._freshness(outcome))
                 if text is not None:
                     return text
         return None
@@ -312,7 +332,7 @@ class Session:
         digest = origin.profile.digest
         if origin.profile.name is not None:
             current = self.setup(origin.folder).profiles.get(origin.profile.name)
-            digest = current.digest if current else ""
+            digest = current.digest if current else None
         return staleness(self.tools, outcome, digest)
 
     def _freshness(self, outcome: OpenCapture | FailedTrace) -> t.Freshness:
@@ -364,7 +384,7 @@ class Session:
 
     def _location(self, opened: OpenCapture, frame: Frame) -> t.Location | None:
         if not frame["workspace"]:
-            path = opened.origin.environment.find_source(frame["path"])
+            path = find_source(opened.origin.environment, frame["path"])
             return path and self.host.location(path, frame["line"], None, None, None)
         path = opened.origin.folder / frame["path"]
         lines = opened.traced.map(frame["path"], self._text(path))
@@ -407,12 +427,12 @@ class Session:
 
     async def trust_revoke(self, params: t.TrustParams) -> t.TrustResult:
         self.tools.trust.revoke(to_path(params.folder))
-        await self.tools.pool.restart()
+        self.tools.pool.restart()
         self.host.changed()
         return self.trust_get(params)
 
     async def restart_workers(self) -> None:
-        await self.tools.pool.restart()
+        self.tools.pool.restart()
 
     # --- server ------------------------------------------------------------------------------------------------------
 
@@ -435,12 +455,12 @@ class Session:
             f"interpreter setting: {self.settings.interpreter or 'none'}",
         ]
         for folder in self.folders:
-            found = find_interpreters(folder, self.settings.interpreter_command())
+            found = find(folder, self.settings.interpreter_command())
             problems = len(self.setup(folder).problems)
             lines += [
                 f"folder {folder}: trusted: {'yes' if self.tools.trust.is_trusted(folder) else 'no'}, "
                 f"profiles: {len(self.setup(folder).profiles)}, setup problems: {problems}",
-                *(f"  interpreter {' '.join(c.command)} ({c.origin}, Python {c.version or 'unknown'})" for c in found),
+                *(f"  interpreter {' '.join(c.command)} ({c.origin}, Python {c.python or 'unknown'})" for c in found),
             ]
         for worker in self.tools.pool.status():
             lines.append(

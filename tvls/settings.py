@@ -25,10 +25,10 @@ class LimitSettings(msgspec.Struct, rename="camel", frozen=True):
 
 class Settings(msgspec.Struct, rename="camel", frozen=True):
     interpreter: str | list[str] | None = None
-    """The capture Python: a path, or a command such as `["uv", "run", "python"]`. Absent: found in the workspace folder."""
+    """The capture Python: a path, or a command such as `["uv", "run", "python"]`. Absent: found in the folder."""
     trusted_folders: list[str] = []
-    """Folders (paths or `file:` URIs) that the client vouches for; for editors with a trust decision of their own. Lasts as
-    long as the server."""
+    """Folders (paths or `file:` URIs) that the client vouches for, as long as the server runs; for editors with a trust
+    decision of their own."""
     idle_seconds: Annotated[float, msgspec.Meta(gt=0)] = 900.0
     """A warm worker that was not used for so long ends."""
     limits: LimitSettings = LimitSettings()

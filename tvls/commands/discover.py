@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from tvls.analysis import discover
+from tvls.analysis.discover import discover
 from tvls.commands.exits import DONE, USAGE
 
 

@@ -13,8 +13,8 @@ from typing import Literal
 import tvls
 from tvls.commands.exits import DONE, MISSING
 from tvls.commands.terminal import settings, workspace_folder
-from tvls.environments.find import find_interpreters
-from tvls.environments.probe import probe
+from tvls.environments.find import find
+from tvls.environments.probe import probe, require
 from tvls.protocol.errors import TvlsError
 from tvls.setup.read import SETUP_FILE, read_setup_bytes
 from tvls.trust import TrustStore
@@ -65,7 +65,7 @@ def _setup(folder: Path) -> list[Finding]:
 
 
 async def _interpreter(folder: Path, python: str | None, trust_now: bool) -> list[Finding]:
-    candidates = find_interpreters(folder, settings(python).interpreter_command())
+    candidates = find(folder, settings(python).interpreter_command())
     if not candidates:
         return [
             Finding(
@@ -86,13 +86,13 @@ async def _interpreter(folder: Path, python: str | None, trust_now: bool) -> lis
             ),
         ]
     try:
-        environment = await probe(chosen.command)
+        environment = await probe(chosen.command, str(folder))
     except TvlsError as error:
         return [*findings, Finding("missing", error.message, error.data.next_step)]
     versions = ", ".join(f"{name} {version}" for name, version in environment.libraries.items())
     findings.append(Finding("ok", f"Python {environment.python}: {versions or 'none of jax, flax, torch'}"))
     try:
-        environment.require("jax")
+        require(environment, "flax.linen")
     except TvlsError as error:
         findings.append(Finding("missing", error.message, error.data.next_step))
     return findings

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import sys
 from pathlib import Path
-from typing import Any
 
 from tvls import graph
 from tvls.capture.encoding import canonical_json
@@ -15,7 +14,7 @@ from tvls.commands.terminal import Terminal, report, settings, workspace_folder
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
-from tvls.setup.inline import parse_input
+from tvls.setup.shorthand import parse_inits, parse_inputs
 from tvls.uris import to_uri
 
 
@@ -24,6 +23,9 @@ async def trace_command(arguments: argparse.Namespace) -> int:
         params, folder = _params(arguments)
     except ValueError as error:
         print(f"tvls: {error}", file=sys.stderr)
+        return USAGE
+    except TvlsError as error:
+        report(error)
         return USAGE
     host = Terminal(arguments.trust)
     session = Session(host, settings(arguments.python))
@@ -80,21 +82,7 @@ def _params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
         setup = t.InlineSetup(
             device=arguments.device or "cpu",
             seed=arguments.seed or 0,
-            init=_call(arguments.init),
-            inputs=_call(arguments.input),
+            init=parse_inits(arguments.init),
+            inputs=parse_inputs(arguments.input),
         )
     return t.OpenParams(target=t.TargetRef(uri=to_uri(path), name=name), profile=arguments.profile, setup=setup), folder
-
-
-def _call(texts: list[str]) -> t.CallSetup:
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for text in texts:
-        name, value = parse_input(text)
-        if name is None:
-            args.append(value)
-        elif name in kwargs:
-            raise ValueError(f"{name} is given twice")
-        else:
-            kwargs[name] = value
-    return t.CallSetup(args=args, kwargs=kwargs)
