@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from tvls.analysis.known import LIBRARIES, LIBRARY_MARKS
 
@@ -120,9 +121,19 @@ def home(files: Files, path: str, roots: Sequence[str], imports: Iterable[tuple[
     return root, module.removesuffix(".__init__")
 
 
-def search_path(files: Files, path: str, roots: Sequence[str]) -> list[str]:
-    """Folders in which a file's absolute imports may lie, the likeliest first; inside a package only the file's own."""
+class SearchPath(NamedTuple):
+    """Where a file's absolute imports may lie in the workspace."""
+
+    places: list[str]
+    """The likeliest first; inside a package only the file's own folder."""
+    only: str | None
+    """For an installed library whose source is open: its own name, as its neighbours are not the workspace."""
+
+
+def search_path(files: Files, path: str, roots: Sequence[str]) -> SearchPath:
     first = package_root(files, path, roots)
+    if os.path.basename(first) in {"site-packages", "dist-packages"}:
+        return SearchPath([first], os.path.relpath(path, first).partition(os.sep)[0].removesuffix(".py"))
     places = [first]
     limit = max((r for r in roots if _inside(first, r)), key=len, default=None)
     folder = first
@@ -133,7 +144,7 @@ def search_path(files: Files, path: str, roots: Sequence[str]) -> list[str]:
     for root in roots:
         places += [root, os.path.join(root, "src")]
     places.append(os.path.dirname(path))  # a script run by its path
-    return list(dict.fromkeys(places))
+    return SearchPath(list(dict.fromkeys(places)), None)
 
 
 def submodule(files: Files, module: str, name: str, asked: set[str]) -> str | None:
@@ -157,14 +168,16 @@ def _entry(files: Files, folder: str, name: str, asked: set[str]) -> str | None:
     return base if files.is_folder(base) else None
 
 
-def find_module(files: Files, places: Sequence[str], name: str, asked: set[str]) -> tuple[str | None, bool]:
+def find_module(files: Files, search: SearchPath, name: str, asked: set[str]) -> tuple[str | None, bool]:
     """Path of an absolute module in the workspace, and whether its first part lies there at all.
 
     Every path that was tried is added to `asked`: the answer holds as long as none of them changes.
     """
     first, *rest = name.split(".")
+    if search.only is not None and first != search.only:
+        return None, False
     namespace: str | None = None
-    for place in places:
+    for place in search.places:
         entry = _entry(files, place, first, asked)
         if entry is None or (first == "jax" and _is_library_source(files, os.path.dirname(entry))):
             continue
@@ -175,9 +188,8 @@ def find_module(files: Files, places: Sequence[str], name: str, asked: set[str])
                 break
             continue
         return _descend(files, entry, rest, asked), True
-    if namespace is None:
-        return None, False
-    return _descend(files, namespace, rest, asked), True
+    found = _descend(files, namespace, rest, asked) if namespace else None
+    return found, found is not None
 
 
 def _descend(files: Files, module: str, rest: Sequence[str], asked: set[str]) -> str | None:

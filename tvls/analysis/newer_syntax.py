@@ -18,14 +18,18 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 _HINT = re.compile(
     r"^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+\w+[ \t]*\[|type[ \t]+\w+[ \t]*[\[=]|except[* \t][^:(\n]*,)"
-    r"|\b[rR]?[fFtT][rR]?['\"]",
+    r"|\b[rR]?[tT][rR]?['\"]",
     re.MULTILINE,
 )
+_F_STRING = re.compile(r"\b[rR]?[fF][rR]?['\"]")
 
 
-def may_hold_newer_syntax(text: str) -> bool:
-    """A cheap test that has to be true for every text that `rewritten` can help."""
-    return _HINT.search(text) is not None
+def may_hold_newer_syntax(text: str, error: SyntaxError) -> bool:
+    """A cheap test that has to be true for every text that `rewritten` can help; `error` is what `ast` said."""
+    in_string = "f-string" in error.msg or (
+        "unterminated" in error.msg and _F_STRING.search(error.text or "") is not None
+    )
+    return in_string or _HINT.search(text) is not None
 
 
 def rewritten(text: str, strings: bool) -> str | None:
@@ -107,9 +111,9 @@ def _replace(lines: list[str], area: CodeRange, replacement: str) -> None:
         lines[number] = line[:first] + blank + line[last:]
 
 
-def older_forms(text: str) -> Iterable[str]:
+def older_forms(text: str, error: SyntaxError) -> Iterable[str]:
     """Rewritings to try, the smaller first."""
-    if may_hold_newer_syntax(text):
+    if may_hold_newer_syntax(text, error):
         for strings in (False, True):
             form = rewritten(text, strings)
             if form is None:

@@ -42,14 +42,18 @@ def main() -> None:
     # Parsers recurse: a large stack and limit let deeply nested source be read or refused, not crash.
     sys.setrecursionlimit(20_000)
     threading.stack_size(256 * 1024 * 1024)
-    # Syntax trees are large, short-lived and free of cycles.
-    gc.set_threshold(200_000, 20, 20)
+    tune()
     messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
     worker = threading.Thread(target=_serve_or_die, args=(messages, sink), daemon=True)
     worker.start()
     threading.stack_size(0)
     _read(source, messages)
     os._exit(0)
+
+
+def tune() -> None:
+    """Settings of a process that makes syntax trees: large, short-lived and free of cycles."""
+    gc.set_threshold(200_000, 20, 20)
 
 
 def _read(source: BinaryIO, messages: queue.SimpleQueue[Message]) -> None:

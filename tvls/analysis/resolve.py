@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tvls.analysis import known
 from tvls.analysis.facts import Dotted, FunctionFact
-from tvls.analysis.modules import Files, find_module, find_relative, home, search_path, submodule
+from tvls.analysis.modules import Files, SearchPath, find_module, find_relative, home, search_path, submodule
 from tvls.analysis.scopes import (
     Assigned,
     Binding,
@@ -55,7 +55,7 @@ class Resolver:
         self._memo: dict[int, list[Denotation]] = {}
         self._kept: list[Binding] = []
         self._kinds: dict[int, TargetKind | None] = {}
-        self._places: dict[str, list[str]] = {}
+        self._search: dict[str, SearchPath] = {}
         self._homes: dict[str, tuple[str, str]] = {}
 
     # --- names ---
@@ -139,13 +139,11 @@ class Resolver:
             if found is None:
                 return []
         else:
-            places = self._places.get(binding.path)
-            if places is None:
-                places = self._places[binding.path] = search_path(self.files, binding.path, self.roots)
-            found, local = find_module(self.files, places, binding.module, asked)
+            search = self._search.get(binding.path)
+            if search is None:
+                search = self._search[binding.path] = search_path(self.files, binding.path, self.roots)
+            found, local = find_module(self.files, search, binding.module, asked)
             if found is None:
-                if local and binding.name is None:
-                    return []
                 name = binding.module if binding.name is None else f"{binding.module}.{binding.name}"
                 return [] if local else [Library(name)]
         module = Module(found)

@@ -163,7 +163,7 @@ class _Builder:
                 self.branch(op)
 
     def branch(self, op: Branch) -> None:
-        before, flag = dict(self.names), self.imported
+        before, flag = self.names, self.imported
         results: list[dict[str, Bindings]] = []
         for arm in op.arms:
             self.names, self.imported = dict(before), flag and arm.imported
@@ -171,12 +171,11 @@ class _Builder:
             results.append(self.names)
         if not op.exhaustive:
             results.append(before)
-        self.imported = flag
-        self.names = {}
-        for name in dict.fromkeys(n for result in results for n in result):
-            merged: dict[int, Binding] = {}
-            for result in results:
-                merged.update((id(b), b) for b in result.get(name, ()))
+        self.names, self.imported = dict(before), flag
+        changed = {n: None for result in results for n, bound in result.items() if before.get(n) is not bound}
+        changed |= {n: None for result in results if len(result) < len(before) for n in before if n not in result}
+        for name in changed:
+            merged = {id(b): b for result in results for b in result.get(name, ())}
             self.names[name] = tuple(merged.values())
 
     def assign(self, op: Assign) -> None:

@@ -121,14 +121,14 @@ def _tree(text: str) -> ast.Module:
         try:
             return ast.parse(text)
         except SyntaxError as error:
-            first = SourceError(error.lineno or 0, error.msg)
+            refused = error
         except (ValueError, RecursionError, MemoryError) as error:
             raise SourceError(0, str(error) or type(error).__name__) from error
         from tvls.analysis.newer_syntax import older_forms  # libcst: only for text that needs it
 
-        for form in older_forms(text):
+        for form in older_forms(text, refused):
             try:
                 return ast.parse(form)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
-    raise first
+    raise SourceError(refused.lineno or 0, refused.msg) from refused
