@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tvls",
         description="Opens JAX, Flax and PyTorch models as graphs.",
-        epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 something is missing: trust, setup, environment, a save.",
+        epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 missing: trust, setup, environment or a save.",
     )
     parser.add_argument("--version", action="version", version=f"tvls {tvls.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

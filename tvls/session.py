@@ -143,7 +143,7 @@ class Session:
     async def open(self, params: t.OpenParams, progress: Callable[[str], None]) -> t.OpenResult:
         """Traces, or answers what is missing. Two requests for the same graph at the same time share one trace."""
         request = await self._resolve(params)
-        key = (request.folder, request.target and (request.target.path, request.target.name), request.profile)
+        key = (request.folder, params.target and params.target.name, request.profile.name, request.profile.digest)
         shared = self._opening.get(key)
         if shared is None:
             task = asyncio.ensure_future(open_request(self.tools, request, params.refresh, progress))
@@ -311,7 +311,7 @@ class Session:
         return t.ExportResult(text=canonical_json(opened.capture).decode(), suggested_name=f"{stem}.json")
 
     def hover(self, path: Path, line: int, byte_column: int, line_text: str) -> graph.HoverText | None:
-        """What was seen at this place: by a failed trace, which is newer than any capture, else by the newest capture."""
+        """What was seen at this place: by a failed trace, which is newer than any capture, else by a capture."""
         outcomes: list[tuple[OpenCapture | FailedTrace, graph.GraphIndex | Failure]] = [
             *((failed, failed.failure) for failed in self.tools.captures.failures()),
             *((opened, opened.index) for opened in self.tools.captures),

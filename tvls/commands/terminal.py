@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -74,7 +75,12 @@ def workspace_folder(given: Path | None, near: Path) -> Path:
 
 
 def settings(python: str | None) -> Settings:
-    return Settings(interpreter=shlex.split(python) if python else None)
+    """`python` is a path, relative to where the command runs, or a command line."""
+    if python is None:
+        return Settings()
+    if Path(python).is_file():
+        return Settings(interpreter=os.path.abspath(python))  # noqa: PTH100  (a venv's link must stay a link)
+    return Settings(interpreter=shlex.split(python))
 
 
 def report(error: TvlsError) -> int:
