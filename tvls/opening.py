@@ -170,7 +170,11 @@ def _trace_request(request: Request, settings: Settings) -> dict[str, Any]:
     target: dict[str, Any]
     roots = [request.folder]
     if request.target is None:
-        target = {"kind": None, "module": request.profile.module, "qualname": request.profile.qualname}
+        target = {
+            "kind": _ANY_OF[request.profile.framework],  # without a path the worker looks at the object itself
+            "module": request.profile.module,
+            "qualname": request.profile.qualname,
+        }
     else:
         found = request.target
         path = Path(found.path)

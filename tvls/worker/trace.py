@@ -20,7 +20,7 @@ from tvls.worker import containment, factories, frameworks
 from tvls.worker.frames import FrameTable, make_frame, traceback_frames
 from tvls.worker.job import Job, SetupFault
 from tvls.worker.places import Places
-from tvls.worker.probe import Probe
+from tvls.worker.probe import MONITORING, Probe
 from tvls.worker.sources import SourceLog
 
 _LONGEST_MESSAGE = 20_000
@@ -53,9 +53,13 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
         state.versions.update(adapter.versions())
         probe = state.probe = Probe(places, adapter.describe, sources.text)
         sources.on_code = probe.add_code
+        if not MONITORING:
+            sources.on_tree = probe.instrument
         random.seed(setup["seed"])  # equal setup, equal capture: also for code that draws numbers while it is traced
         with adapter.device_scope(setup["device"]):
             target = import_target(request["target"], workspace)
+            if request["target"].get("path") is None:  # not discovered in source: it is what it turns out to be
+                request = {**request, "target": {**request["target"], "kind": adapter.kind_of(target)}}
             job = Job(
                 target=target,
                 kind=request["target"]["kind"],
@@ -80,7 +84,6 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
         _check_size(data, limits)
         return data
     except BaseException as fault:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of user code are failures as any other
-        sys.settrace(None)
         containment.lift_memory_limit()
         return canonical_json(cast("Dict[str, Any]", _failure(request, fault, state, sources, limits)))
 

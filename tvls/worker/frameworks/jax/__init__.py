@@ -10,7 +10,7 @@ from tvls.worker.frameworks.jax.scopes import recorded_modules
 from tvls.worker.frameworks.jax.tracing import document, trace
 from tvls.worker.job import Job
 
-__all__ = ["capture", "describe", "device_scope", "preload", "versions"]
+__all__ = ["capture", "describe", "device_scope", "kind_of", "preload", "versions"]
 
 
 def preload() -> None:
@@ -38,6 +38,16 @@ def device_scope(device_name: str) -> AbstractContextManager[None]:
 def describe(value: object) -> Optional[Tuple[List[int], str]]:
     """Shape and dtype of an array, tracer, abstract array or NNX variable; None for anything else."""
     return arrays.describe(value)
+
+
+def kind_of(target: object) -> str:
+    """Kind of a target that was not discovered in source."""
+    if isinstance(target, type):
+        if libraries.linen is not None and issubclass(target, libraries.linen.Module):
+            return "flax.linen"
+        if libraries.nnx is not None and issubclass(target, libraries.nnx.Module):
+            return "flax.nnx"
+    return "jax.function"
 
 
 def capture(job: Job) -> Dict[str, Any]:
