@@ -126,7 +126,13 @@ def mlp() -> Json:
         observations=[
             {"path": "model.py", "line": 5, "name": "x", "function": "net", "seen": [seen((2, 3))]},
             {"path": "model.py", "line": 6, "name": "h", "function": "net", "seen": [seen((2, 8))]},
-            {"path": "model.py", "line": 7, "name": "h", "function": "net", "seen": [seen((4, 8), 1), seen((2, 8), 12)]},
+            {
+                "path": "model.py",
+                "line": 7,
+                "name": "h",
+                "function": "net",
+                "seen": [seen((4, 8), 1), seen((2, 8), 12)],
+            },
             {"path": "model.py", "line": 9, "name": "return", "function": "net", "seen": [seen((2, 4))]},
         ],
     )
@@ -203,9 +209,7 @@ def _graphs(draw: st.DrawFn, nesting: int, inputs: int, frames: int) -> Json:
         scopes.append({"id": draw(st.sampled_from(["s", "a/b", "é >#%"])) + str(at), "parent": parent, "kind": kind})
     values = [value("input", draw(_SHAPES)) for _ in range(inputs)]
     values += [value(draw(st.sampled_from(["state", "constant"])), draw(_SHAPES), name=f"p/{at}") for at in range(2)]
-    bodies = [
-        draw(_bodies(nesting - 1, frames)) for _ in range(draw(st.integers(0, 2)) if nesting else 0)
-    ]
+    bodies = [draw(_bodies(nesting - 1, frames)) for _ in range(draw(st.integers(0, 2)) if nesting else 0)]
     operations: list[Json] = []
     for at in range(draw(st.integers(0, 12))):
         known = st.integers(0, len(values) - 1)
@@ -251,9 +255,11 @@ def documents(draw: st.DrawFn) -> Json:
     graph = draw(_graphs(2, inputs, len(frames)))
     known = st.integers(0, len(graph["values"]) - 1)
     outputs = draw(st.lists(known, max_size=4))
-    tree = {"tuple": [{"value": at} for at in outputs]} if draw(st.booleans()) else {
-        "dict": {f"k {place}": {"list": [{"value": at}]} for place, at in enumerate(outputs)}
-    }
+    tree = (
+        {"tuple": [{"value": at} for at in outputs]}
+        if draw(st.booleans())
+        else {"dict": {f"k {place}": {"list": [{"value": at}]} for place, at in enumerate(outputs)}}
+    )
     shown = draw(st.integers(0, inputs))  # inputs that the call does not show are allowed
     return document(
         inputs={"args": [{"value": at} for at in range(shown)], "kwargs": {}}, outputs=tree, frames=frames, **graph

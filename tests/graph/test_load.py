@@ -66,7 +66,17 @@ def test_a_lone_surrogate_in_a_name_does_not_make_a_capture_unreadable() -> None
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"null", b"[]", b"{}", b"not json", b"\xff\xfe", b"[" * 100_000, b'{"formatVersion":1}', b'{"formatVersion":"1"}'],
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b"not json",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"formatVersion":1}',
+        b'{"formatVersion":"1"}',
+    ],
     ids=repr,
 )
 def test_what_is_no_capture_at_all(data: bytes) -> None:
@@ -139,6 +149,7 @@ def change(path: list[str | int], to: Any) -> Callable[[Json], None]:
         (change(["outputs"], {"tuple": [{"list": [{"value": 11}]}]}), "there are 11 values"),
         (change(["outputs"], {}), "outputs is none of"),
         (change(["frames", 0, "endLine"], 2), "frames[0] ends before it begins"),
+        (change(["frames", 0, "endLine"], 10**9), "frames[0] covers more than"),
     ],
 )
 def test_an_index_that_points_nowhere_is_named(apply: Callable[[Json], None], says: str) -> None:
@@ -152,7 +163,10 @@ def test_an_index_that_points_nowhere_is_named(apply: Callable[[Json], None], sa
     [
         (change(["bodies", 0, "outputs", 0], {"value": 9}), "bodies[0].outputs[0]"),
         (change(["bodies", 0, "inputs"], [3]), "bodies[0].inputs"),
-        (change(["bodies", 0, "bodies", 1, "operations", 0, "inputs", 0], {"value": 7}), "bodies[0].bodies[1].operations[0]"),
+        (
+            change(["bodies", 0, "bodies", 1, "operations", 0, "inputs", 0], {"value": 7}),
+            "bodies[0].bodies[1].operations[0]",
+        ),
         (change(["bodies", 0, "operations", 0, "frames"], [2]), "bodies[0].operations[0].frames"),
     ],
 )

@@ -116,7 +116,9 @@ def test_bodies_are_views_of_their_own() -> None:  # R34
     assert (literal.id, literal.kind, literal.label) == ("out:1", "output", "out[1] = 1:i32")
 
 
-@pytest.mark.parametrize("body", ["scan.0", "scan.0#1", "scan.0#-1", "scan.0#0>", "gone#0", "scan.0#0>x#0", "#", ">", "#٣"])
+@pytest.mark.parametrize(
+    "body", ["scan.0", "scan.0#1", "scan.0#-1", "scan.0#0>", "gone#0", "scan.0#0>x#0", "#", ">", "#٣"]
+)
 def test_an_unknown_body_is_an_error(body: str) -> None:
     with pytest.raises(TvlsError) as error:
         view(GraphIndex(as_capture(with_bodies())), body=body)
@@ -137,7 +139,9 @@ def test_the_limit_is_clamped_from_above() -> None:
     assert len(view(index, limit=10**9).nodes) == 2000
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "3", "0.", "-1.{}", "0.{}", "9.{}", "10.{}", "99999999999999.{}", "٣.{}", "1.{} "])
+@pytest.mark.parametrize(
+    "cursor", ["", "x", "3", "0.", "-1.{}", "0.{}", "9.{}", "10.{}", "99999999999999.{}", "٣.{}", "1.{} "]
+)
 def test_a_bad_cursor_is_an_error(cursor: str) -> None:
     index = GraphIndex(as_capture(mlp()))
     first = view(index, limit=1).next_cursor
@@ -188,9 +192,9 @@ def graphs_of(found: dict[str, Any]) -> list[tuple[str | None, dict[str, Any]]]:
     while pending:
         body, graph = pending.pop()
         result.append((body, graph))
-        for operation in graph["operations"]:
-            infos = details(index, f"op:{operation['id']}", body).node.node.bodies
-            refs = operation.get("bodies", [])
+        for made in graph["operations"]:
+            infos = details(index, f"op:{made['id']}", body).node.node.bodies
+            refs = made.get("bodies", [])
             assert len(infos) == len(refs)
             pending += [(info.id, graph["bodies"][ref["body"]]) for info, ref in zip(infos, refs, strict=True)]
     return result
@@ -292,8 +296,8 @@ def test_views_agree_with_the_model(found: dict[str, Any], data: st.DataObject) 
         assert flows == model.producers()
 
         outputs = [node for node in shown.nodes if node.kind == "output"]
-        wanted = graph["outputs"]["tuple"] if "tuple" in graph["outputs"] else None
-        if body is None and wanted is not None:
+        wanted = graph["outputs"].get("tuple") if body is None else None
+        if wanted is not None:
             sources = {edge.target: edge.source for edge in shown.edges if edge.target.startswith("out:")}
             assert len(outputs) == len(wanted)
             for node, leaf in zip(outputs, wanted, strict=True):

@@ -120,7 +120,7 @@ def observations(index: GraphIndex) -> Observations:
 def hover(
     asked: GraphIndex | Failure, path: str, line: int, byte_column: int, line_text: str, freshness: t.Freshness
 ) -> HoverText | None:
-    """Shape and dtype of the variable or expression under the cursor; of a failed trace, of variables up to the failure.
+    """Shape and dtype of the variable or expression under the cursor; for a failed trace, of variables alone.
 
     `path` is workspace-relative, `line` the 1-based line as it was traced, `line_text` its text, `byte_column` a UTF-8
     byte offset in it. None where there is nothing to say: keywords, strings, comments, names of modules and attributes.

@@ -22,6 +22,9 @@ class _Header(msgspec.Struct, rename="camel"):
     failure: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
+_MAX_LINES = 100_000
+"""Lines that one frame may cover; lines are looked up one by one."""
+
 _header = msgspec.json.Decoder(_Header)
 _capture = msgspec.json.Decoder(Capture)
 _failure = msgspec.json.Decoder(Failure)
@@ -89,6 +92,8 @@ def _check_frames(frames: list[Frame]) -> None:
     for at, frame in enumerate(frames):
         if frame["line"] < 0 or frame.get("endLine", frame["line"]) < frame["line"]:
             raise _Fault(f"frames[{at}] ends before it begins")
+        if frame.get("endLine", 0) - frame["line"] > _MAX_LINES:
+            raise _Fault(f"frames[{at}] covers more than {_MAX_LINES:,} lines")
 
 
 def _check_graph(

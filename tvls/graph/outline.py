@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tvls.capture.document import Capture, Failure, Operand, Tree
-from tvls.graph.index import Graph, GraphIndex
-from tvls.graph.text import literal_text, plural, scope_label, short_type, value_text
+from tvls.graph.index import Graph, GraphIndex, tree_children
+from tvls.graph.text import child_place, literal_text, plural, scope_label, short_type, value_text
 from tvls.protocol import types as t
 
 MAX_LINES = 400
@@ -23,7 +23,7 @@ _REASONS = {
     "effects_incomplete": "side effects that are not recorded in full",
 }
 _NOTES = {"freshly_initialised": "freshly initialised, not trained"}
-_EVIDENCE = {"inferred": "inferred from a trace, nothing was computed", "measured": "measured in a run"}
+_EVIDENCE = {"inferred": "from a trace, in which nothing is computed", "measured": "from a run"}
 _PHASES = {
     "import": "importing the module",
     "init": "initialising the model",
@@ -133,18 +133,17 @@ def _interface(index: GraphIndex) -> Iterator[str]:
     capture = index.capture
     trees = [
         *((f"args[{at}]", tree) for at, tree in enumerate(capture["inputs"]["args"])),
-        *((f"kwargs.{key}", tree) for key, tree in capture["inputs"]["kwargs"].items()),
+        *((child_place("kwargs", key), tree) for key, tree in capture["inputs"]["kwargs"].items()),
     ]
-    opaque_inputs = [f"{place}: {kind}" for place, tree in trees for kind in _opaque_leaves(tree)]
+    opaque_inputs = [row for place, tree in trees for row in _opaque_leaves(place, tree)]
     rows = [
         (graph.values[port.operand["value"]].get("name") or port.place, value_text(graph.values[port.operand["value"]]))
         for port in graph.inputs
         if "value" in port.operand
     ]
-    yield from _table("inputs", [*rows, *((text, "not an array") for text in opaque_inputs)])
+    yield from _table("inputs", [*rows, *opaque_inputs])
     rows = [(port.place, _operand_text(graph, port.operand)) for port in graph.outputs]
-    opaque_outputs = [(f"{kind}", "not an array") for kind in _opaque_leaves(capture["outputs"])]
-    yield from _table("outputs", [*rows, *opaque_outputs])
+    yield from _table("outputs", [*rows, *_opaque_leaves("result", capture["outputs"])])
     state = [
         (value.get("name", f"#{at}"), value_text(value))
         for at, value in enumerate(graph.values)
@@ -163,12 +162,12 @@ def _table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:
         yield f"  … {len(rows) - _NAMES_SHOWN:,} more"
 
 
-def _opaque_leaves(tree: Tree) -> Iterator[str]:
+def _opaque_leaves(place: str, tree: Tree) -> Iterator[tuple[str, str]]:
+    """Leaves that are no arrays, with the type that they have."""
     if "opaque" in tree:
-        yield str(tree["opaque"])
-    for children in (tree.get("list"), tree.get("tuple"), list(tree.get("dict", {}).values())):
-        for child in children or ():
-            yield from _opaque_leaves(child)
+        yield place, f"{tree['opaque']}, not an array"
+    for key, child in tree_children(tree):
+        yield from _opaque_leaves(child_place(place, key), child)
 
 
 def _program(graph: Graph) -> Iterator[_Line]:
@@ -253,7 +252,7 @@ def _scope_text(graph: Graph, at: int) -> str:
     scope = graph.scopes[at]
     label = scope_label(scope)
     described = scope["kind"] if scope["kind"] != label else ""
-    kind = scope.get("class")
+    kind = scope.get("class", "").rsplit(".", 1)[-1]
     if kind and kind != label:
         described = f"{kind}, {described}" if described else kind
     text = f"{label} ({described})" if described else label

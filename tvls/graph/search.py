@@ -19,8 +19,9 @@ DEFAULT_LIMIT = 100
 MAX_LIMIT = 2_000
 _QUERIES_KEPT = 4
 
-_WORD = re.compile(r"[^\s\[\]]*\[[^\[\]]*\]|\S+")
-_SHAPE = re.compile(r"([^\s\[\]]*)\[([^\[\]]*)\]")
+_DTYPE = r"(?:(?:bfloat|float|uint|int|complex|bf|f|u|i|c)\d\w*|bool|key<\w+>)?"
+_WORD = re.compile(rf"{_DTYPE}\[[^\[\]]*\](?!\S)|\S+", re.IGNORECASE)
+_SHAPE = re.compile(rf"({_DTYPE})\[([^\[\]]*)\]", re.IGNORECASE)
 _DIMENSION = re.compile(r"\d+|\*|\.\.\.")
 _LINE = re.compile(r"(.+\.py):(\d+)")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,12 +45,35 @@ def value_text(value: Value) -> str:
 def literal_text(operand: Operand) -> str:
     """`1.0:f32`; an array literal with its shape."""
     literal: Any = operand.get("literal")
-    text = literal if isinstance(literal, str) else json.dumps(literal, ensure_ascii=False)
     dtype = operand.get("dtype")
+    if isinstance(literal, str):
+        text = literal
+    elif isinstance(literal, float):
+        text = float_text(literal, dtype or "")
+    else:
+        text = json.dumps(literal, ensure_ascii=False)
     if dtype is None:
         return text
     shape = operand.get("shape")
     return f"{text}:{short_type(shape, dtype) if shape else short_dtype(dtype)}"
+
+
+def float_text(number: float, dtype: str) -> str:
+    """The shortest decimal that means the same number in its own precision: `1e-06`, not `9.999999974752427e-07`."""
+    code = {"float32": "<f", "float16": "<e"}.get(dtype)
+    if code is not None:
+        try:
+            stored = struct.pack(code, number)
+        except OverflowError:
+            return repr(number)
+        for digits in range(1, 10):
+            shorter = float(f"{number:.{digits}g}")
+            try:
+                if struct.pack(code, shorter) == stored:
+                    return repr(shorter)
+            except OverflowError:  # rounded up past the largest number
+                continue
+    return repr(number)
 
 
 def child_place(place: str, key: str | int) -> str:

@@ -1,0 +1,118 @@
+"""One node: operands, results, uses and where it comes from."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvls.capture.document import Frame
+from tvls.graph import GraphIndex, details, sources
+from tvls.protocol.errors import TvlsError
+
+from .captures import as_capture, document, frame, mlp, operation, value, with_bodies
+
+
+def places(frames: list[Frame]) -> list[str]:
+    return [f"{found['path']}:{found['line']}" for found in frames]
+
+
+def test_operands_by_position_with_their_producers() -> None:  # R15
+    index = GraphIndex(as_capture(mlp()))
+    found = details(index, "op:net/mul.0", freshness="fresh").node
+    assert [(o.producer, o.value and o.value.shape) for o in found.operands] == [("op:net/relu/max.0", [2, 8])] * 2
+    assert found.scope_path == ["net"]
+    assert found.freshness == "fresh"
+    assert [(use.node, use.argument) for use in found.results[0].uses] == [("op:net/Dense_1/dot_general.0", 0)]
+
+
+def test_every_use_of_a_value_is_listed_with_its_position() -> None:
+    found = details(GraphIndex(as_capture(mlp())), "op:net/relu/max.0").node
+    assert [(use.node, use.argument) for use in found.results[0].uses] == [("op:net/mul.0", 0), ("op:net/mul.0", 1)]
+    literal = found.operands[1]
+    assert (literal.literal, literal.producer) == (0.0, None)
+    assert literal.value is not None
+    assert literal.value.dtype == "float32"
+
+
+def test_state_has_no_producer_unless_it_is_shown() -> None:
+    index = GraphIndex(as_capture(mlp()))
+    shown = details(index, "op:net/Dense_0/dot_general.0").node.operands
+    hidden = details(index, "op:net/Dense_1/dot_general.0").node.operands
+    assert [o.producer for o in shown] == ["in:args[0].x", "const:2"]
+    assert [o.producer for o in hidden] == ["op:net/mul.0", None]
+    assert hidden[1].value is not None
+    assert (hidden[1].value.role, hidden[1].value.name) == ("state", "params/Dense_1/kernel")
+
+
+def test_a_scope_reads_and_gives_what_crosses_its_border() -> None:
+    found = details(GraphIndex(as_capture(mlp())), "scope:net/Dense_0").node
+    assert [o.producer for o in found.operands] == ["in:args[0].x"]
+    assert [(r.value.shape, [u.node for u in r.uses]) for r in found.results] == [([2, 8], ["op:net/relu/max.0"])]
+    assert found.scope_path == ["net"]
+
+
+@pytest.mark.parametrize(
+    ("node", "kind", "uses"),
+    [
+        ("in:args[0].x", "input", ["op:net/Dense_0/dot_general.0"]),
+        ('in:args[0]["a b"]', "input", []),
+        ("const:2", "constant", ["op:net/Dense_0/dot_general.0", "out:result.kernel"]),
+    ],
+)
+def test_inputs_and_constants(node: str, kind: str, uses: list[str]) -> None:
+    found = details(GraphIndex(as_capture(mlp())), node).node
+    assert found.node.kind == kind
+    assert [use.node for result in found.results for use in result.uses] == uses
+
+
+def test_an_output_names_what_makes_it() -> None:
+    found = details(GraphIndex(as_capture(mlp())), "out:result.logits").node
+    assert [o.producer for o in found.operands] == ["op:net/Dense_1/neg.0"]
+    assert found.node.outputs[0].weak_type
+
+
+def test_uses_are_limited_with_their_number() -> None:
+    values = [value("input"), *(value() for _ in range(1500))]
+    operations = [operation(f"neg.{at}", [0], [at + 1]) for at in range(1500)]
+    found = document(values=values, operations=operations, inputs={"args": [{"value": 0}], "kwargs": {}})
+    result = details(GraphIndex(as_capture(found)), "in:args[0]").node.results[0]
+    assert (len(result.uses), result.uses_total) == (1000, 1500)
+
+
+def test_frames_start_in_the_workspace() -> None:  # R26
+    index = GraphIndex(as_capture(mlp()))
+    assert places(details(index, "op:net/Dense_0/add.0").frames) == ["flax/linen/linear.py:41", "model.py:6"]
+    assert places(sources(index, "op:net/Dense_0/add.0")) == ["model.py:6", "flax/linen/linear.py:41"]
+    assert places(sources(index, "scope:net/Dense_0")) == ["model.py:6"]
+    assert places(sources(index, "scope:net/Dense_1")) == ["model.py:9"]
+    assert sources(index, "scope:net") == []  # its operations have no frame in common
+    assert sources(index, "in:args[0].x") == []
+
+
+def test_a_stack_without_a_workspace_frame_keeps_its_order() -> None:
+    library = [frame(line, 0, 1, path="lib.py", workspace=False) for line in (1, 2)]
+    found = document(values=[value()], operations=[operation("iota.0", [], [0], frames=[1, 0])], frames=library)
+    index = GraphIndex(as_capture(found))
+    assert places(sources(index, "op:iota.0")) == ["lib.py:2", "lib.py:1"]
+
+
+@pytest.mark.parametrize(
+    "node", ["", "op:", "op:gone", "scope:gone", "in:args[1]", "const:4", "const:x", "out:", "x", "op"]
+)
+def test_an_unknown_node_is_an_error(node: str) -> None:
+    index = GraphIndex(as_capture(mlp()))
+    for ask in (details, sources):
+        with pytest.raises(TvlsError) as error:
+            ask(index, node)
+        assert error.value.kind == "nodeNotFound"
+
+
+def test_nodes_of_bodies() -> None:  # R34
+    index = GraphIndex(as_capture(with_bodies()))
+    body = details(index, "op:scan.1").node.node.bodies[0].id
+    cond = details(index, "op:a#b>c/cond.0", body)
+    assert cond.node.operands[0].producer == "in:0"
+    inner = cond.node.node.bodies[1].id
+    assert details(index, "op:cos.0", inner).node.results[0].uses[0].node == "out:0"
+    assert places(sources(index, "op:cos.0", inner)) == ["model.py:11", "model.py:12"]
+    assert body.startswith("scan.1")  # the ids of the two scans' shared body differ
+    assert details(index, "op:scan.0").node.node.bodies[0].id != body

@@ -1,0 +1,277 @@
+# ruff: noqa: RUF001 - the multiplication sign is meant
+"""Shapes on hover, from what was traced and what was seen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tvls.graph import GraphIndex, hover, load
+
+from .captures import Json, as_capture, document, frame, mlp, operation, seen, value
+
+LINES = """\
+import jax
+from flax import linen as nn
+# h and x
+def outer(x):
+def net(x, *, train=False):  # x here
+    h = nn.Dense(8)(x)
+    h = relu(h + 1) if train else h.T
+    y = jax.nn.relu(é @ h, axis=h)
+    return nn.Dense(4)(y)
+""".splitlines()
+
+
+def traced() -> Json:
+    """The lines above, with the positions that CPython gives for them."""
+    library = {"path": "flax/linen/linear.py", "workspace": False, "function": "Dense.__call__"}
+    frames = [
+        frame(6, 8, 22),  # nn.Dense(8)(x)
+        frame(7, 8, 19),  # relu(h + 1)
+        frame(7, 13, 18),  # h + 1
+        frame(8, 8, 35),  # jax.nn.relu(é @ h, axis=h), in bytes
+        frame(8, 20, 26),  # é @ h
+        frame(40, 1, 2, **library),
+        frame(41, 1, 2, **library),
+        frame(7, 34, 37),  # h.T
+    ]
+    shapes = [(2, 8), (2, 8), (2, 9), (2, 9), (5, 9), (5, 1), (2, 8), (2, 8), (8, 2)]
+    where = [[5, 0], [6, 0], [2], [1], [4], [3], [5, 0], [6, 0], [7]]
+    names = ["dot_general", "add", "add", "max", "dot_general", "max", "dot_general", "add", "transpose"]
+    return document(
+        values=[value(shape=shape) for shape in shapes],
+        operations=[
+            operation(f"{name}.{at}", [], [at], frames=stack)
+            for at, (name, stack) in enumerate(zip(names, where, strict=True))
+        ],
+        frames=frames,
+        observations=[
+            {"path": "model.py", "line": 5, "name": "x", "function": "net", "seen": [seen((2, 3), 2)]},
+            {"path": "model.py", "line": 6, "name": "h", "function": "net", "seen": [seen((2, 8))]},
+            {
+                "path": "model.py",
+                "line": 7,
+                "name": "h",
+                "function": "net",
+                "seen": [seen((8, 2), 1), seen((2, 9), 12)],
+            },
+            {"path": "model.py", "line": 8, "name": "y", "function": "net", "seen": [seen((n,)) for n in range(6)]},
+            {"path": "model.py", "line": 9, "name": "return", "function": "net", "seen": [seen((5, 4))]},
+        ],
+    )
+
+
+def ask(line: int, column: int, freshness: str = "fresh") -> str | None:
+    index = GraphIndex(as_capture(traced()))
+    found = hover(index, "model.py", line, column, LINES[line - 1], freshness)  # type: ignore[arg-type]
+    return found.markdown if found else None
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "text"),
+    [
+        (5, 8, "`float32[2, 3] · ×2 · inferred · fresh`"),  # a parameter where it is declared
+        (6, 20, "`float32[2, 3] · ×2 · inferred · fresh`"),  # and read
+        (6, 4, "`float32[2, 8] · ×1 · inferred · fresh`"),  # assigned here
+        (7, 4, "`float32[2, 9] · ×12 · inferred · fresh`\n\nalso `float32[8, 2] ×1`"),  # several, most frequent first
+        (7, 13, "`float32[2, 8] · ×1 · inferred · fresh`"),  # read before the same line assigns it
+        (8, 25, "`float32[2, 9] · ×12 · inferred · fresh`\n\nalso `float32[8, 2] ×1`"),
+        (8, 33, "`float32[2, 9] · ×12 · inferred · fresh`\n\nalso `float32[8, 2] ×1`"),  # value of a keyword argument
+        (9, 5, "`float32[5, 4] · ×1 · inferred · fresh`"),  # return
+    ],
+)
+def test_variables(line: int, column: int, text: str) -> None:  # R25
+    assert ask(line, column) == text
+
+
+def test_many_shapes_are_cut_with_their_number() -> None:
+    assert ask(8, 4) == (
+        "`float32[0] · ×1 · inferred · fresh`\n\nalso `float32[1] ×1`, `float32[2] ×1`, `float32[3] ×1` and 2 more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "text"),
+    [
+        (
+            6,
+            19,
+            "`float32[2, 8] · ×2 · inferred · fresh`\n\n`dot_general`, `add`; the shape is that of the last, `add`",
+        ),
+        (7, 9, "`float32[2, 9] · ×1 · inferred · fresh`\n\n`max`"),  # the callee `relu`
+        (7, 15, "`float32[2, 9] · ×1 · inferred · fresh`\n\n`add`"),  # the operator `+`
+        (7, 36, "`float32[8, 2] · ×1 · inferred · fresh`\n\n`transpose`"),  # the attribute `T`
+        (8, 16, "`float32[5, 1] · ×1 · inferred · fresh`\n\n`max`"),  # `jax.nn.relu`
+        (8, 23, "`float32[5, 9] · ×1 · inferred · fresh`\n\n`dot_general`"),  # `@`, after a letter of two bytes
+    ],
+)
+def test_expressions(line: int, column: int, text: str) -> None:  # R25
+    assert ask(line, column) == text
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [
+        (1, 8),  # import jax
+        (2, 6),  # from flax
+        (3, 2),  # a comment
+        (4, 10),  # another function's x
+        (5, 4),  # the name of a function
+        (5, 0),  # def
+        (5, 14),  # a parameter that is no array
+        (5, 31),  # x in a comment
+        (6, 6),  # =
+        (6, 8),  # nn
+        (6, 12),  # Dense: it is made here, not called
+        (6, 17),  # 8
+        (7, 20),  # if
+        (7, 23),  # train
+        (8, 9),  # jax
+        (8, 12),  # nn
+        (8, 30),  # the name of a keyword argument
+        (9, 22),  # Dense(4) was traced nowhere
+        (6, 0),
+        (6, 99),
+    ],
+)
+def test_nothing_where_there_is_nothing_to_say(line: int, column: int) -> None:
+    assert ask(line, column) is None
+
+
+def test_what_is_stale_says_so() -> None:  # R27
+    assert ask(6, 4, "stale") == "`float32[2, 8] · ×1 · inferred · stale`"
+
+
+def test_the_range_is_in_bytes() -> None:
+    index = GraphIndex(as_capture(traced()))
+    found = hover(index, "model.py", 8, 23, LINES[7], "fresh")
+    assert found is not None
+    assert (found.start, found.end) == (20, 26)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ('    """x and h', 8),  # an open string
+        ("    'x' + f'{x}'", 5),
+        ("\tx)", 99),
+        ("", 0),
+        ("    $ ? x", 4),
+        ("    h.x", 6),
+        ("    foo(ab(+c))", 11),  # `+` in a call that has no operation of its own
+        ("    foo(x=1)", 8),
+        ("        x=h,", 8),
+        ("    lambda", 6),
+    ],
+)
+def test_odd_lines(text: str, column: int) -> None:
+    assert hover(GraphIndex(as_capture(traced())), "model.py", 7, column, text, "fresh") is None
+
+
+def test_a_line_of_a_call_over_several_lines() -> None:
+    found = document(
+        values=[value(shape=(7,))],
+        operations=[operation("dot_general.0", [], [0], frames=[0])],
+        frames=[frame(6, 8, 5, endLine=9)],
+    )
+    index = GraphIndex(as_capture(found))
+    shown = hover(index, "model.py", 6, 12, "    y = jnp.dot(", "fresh")
+    assert shown is not None
+    assert shown.markdown.startswith("`float32[7]")
+    assert (shown.start, shown.end) == (12, 15)  # the range goes on below: the name alone
+    assert hover(index, "model.py", 7, 8, "        x,", "fresh") is None
+
+
+def test_without_columns_only_a_line_with_one_operation_speaks() -> None:  # R30: Python 3.10
+    bare = [{"path": "model.py", "workspace": True, "function": "f", "line": line} for line in (3, 4)]
+    inner = [{**bare[0], "path": "lib.py", "workspace": False, "line": line} for line in (1, 2)]
+    found = document(
+        values=[value(shape=(at,)) for at in range(4)],
+        operations=[
+            operation("neg.0", [], [0], frames=[0]),
+            operation("neg.1", [], [1], frames=[0]),
+            operation("sin.0", [], [2], frames=[2, 1]),
+            operation("cos.0", [], [3], frames=[3, 1]),
+        ],
+        frames=[*bare, *inner],
+    )
+    index = GraphIndex(as_capture(found))
+    shown = hover(index, "model.py", 3, 8, "    y = -x", "fresh")
+    assert shown is not None
+    assert "×1" in shown.markdown
+    assert "also" in shown.markdown
+    assert hover(index, "model.py", 4, 8, "    y = f(x)", "fresh") is None
+
+
+def test_operations_with_several_results_and_bodies() -> None:  # R34
+    body = {
+        "label": "scan body",
+        "inputs": [],
+        "outputs": [],
+        "values": [value(shape=(99,))],
+        "operations": [operation("sin.0", [], [0], frames=[1, 0])],
+        "scopes": [{"id": "", "parent": None, "kind": "root"}],
+        "bodies": [],
+    }
+    found = document(
+        values=[value(shape=(at,)) for at in range(2)],
+        operations=[operation("scan.0", [], [0, 1], frames=[0], bodies=[{"role": "jaxpr", "body": 0}])],
+        frames=[frame(3, 8, 20), frame(2, 4, 9)],
+        bodies=[body],
+    )
+    shown = hover(
+        GraphIndex(as_capture(found)), "model.py", 3, 12, "    y = lax.scan(f)  ".replace("(f)", "(f, z)"), "fresh"
+    )
+    assert shown is None or "99" not in shown.markdown
+    shown = hover(GraphIndex(as_capture(found)), "model.py", 3, 12, "    y = lax.scan(fg)", "fresh")
+    assert shown is not None
+    assert shown.markdown.startswith("`(float32[0], float32[1]) · ×1")
+
+
+def test_a_closure_reads_names_of_the_function_around_it() -> None:
+    found = document(
+        observations=[
+            {"path": "model.py", "line": 1, "name": "w", "function": "f", "seen": [seen((1,))]},
+            {"path": "model.py", "line": 4, "name": "c", "function": "f.<locals>.g", "seen": [seen((2,))]},
+            {"path": "model.py", "line": 5, "name": "c", "function": "f.<locals>.g", "seen": [seen((3,))]},
+            {"path": "model.py", "line": 9, "name": "z", "function": "f", "seen": [seen((4,))]},
+        ]
+    )
+    index = GraphIndex(as_capture(found))
+
+    def at(line: int, name: str) -> str | None:
+        shown = hover(index, "model.py", line, 0, name, "fresh")
+        return shown and shown.markdown.split(" ·")[0]
+
+    assert at(5, "w") == "`float32[1]"
+    assert at(5, "c") == "`float32[3]"
+    assert at(4, "c") == "`float32[2]"
+    assert at(7, "c") is None  # outside of the inner function
+    assert at(7, "z") is None  # not assigned yet
+
+
+def test_a_failed_trace_still_has_the_shapes_up_to_it() -> None:  # R35
+    failure = {
+        "formatVersion": 1,
+        "framework": "torch",
+        "versions": {},
+        "target": {"kind": "torch.module", "module": "model", "qualname": "Net"},
+        "failure": {"kind": "exception", "type": "E", "message": "", "frames": [frame(3, 8, 13)], "phase": "trace"},
+        "sources": [],
+        "observations": [{"path": "model.py", "line": 2, "name": "x", "function": "net", "seen": [seen((2, 3))]}],
+    }
+    loaded = load(json.dumps(failure).encode())
+    assert "failure" in loaded
+    shown = hover(loaded, "model.py", 3, 8, "    y = x @ w", "stale")
+    assert shown is not None
+    assert shown.markdown == "`float32[2, 3] · ×1 · measured · stale`"
+    assert hover(loaded, "model.py", 3, 10, "    y = x @ w", "stale") is None
+
+
+def test_the_worker_example_keeps_its_own_positions() -> None:
+    index = GraphIndex(as_capture(mlp()))
+    shown = hover(index, "model.py", 8, 10, "        h * h", "fresh")
+    assert shown is not None
+    assert shown.markdown.endswith("`mul`")
