@@ -215,14 +215,22 @@ def _is_settled(status: os.stat_result) -> bool:
 def _encoding(data: bytes) -> str:
     try:
         encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
-        b"".decode(encoding)
-    except (SyntaxError, LookupError):  # no encoding, or bytes that do not fit: Python cannot read this file either
+        b"a".decode(encoding)  # nothing at all would decode with any name
+    except (
+        SyntaxError,
+        LookupError,
+        UnicodeError,
+    ):  # no encoding, or bytes that do not fit: Python cannot read this file either
         return "utf-8"
     return encoding
 
 
 def _decode(data: bytes) -> str:
-    return _unix(data.decode(_encoding(data), "replace").removeprefix("\ufeff"))
+    try:
+        text = data.decode(_encoding(data), "replace")
+    except UnicodeError:  # an encoding that knows no replacement
+        text = data.decode("utf-8", "replace")
+    return _unix(text.removeprefix("\ufeff"))
 
 
 def _same_text(data: bytes, text: str) -> bool:
@@ -242,7 +250,7 @@ def _encodings(text: str) -> list[bytes]:
         data = variant.encode("utf-8", "surrogatepass")
         result += [data, _BOM + data]
         if encoding not in ("utf-8", "utf-8-sig"):
-            with contextlib.suppress(UnicodeEncodeError):
+            with contextlib.suppress(UnicodeError):
                 result.append(variant.encode(encoding))
     return result
 

@@ -100,6 +100,7 @@ def resolve_dtype(text: str) -> DType:
     if name in {"int", "uint", "float", "complex", "float8"}:
         widths = [known for known in DTYPES if re.fullmatch(rf"{name}[0-9_].*", known)]
         raise ValueError(f"{text!r} does not say how many bits; choose one of {', '.join(widths)}")
-    close = difflib.get_close_matches(name.lower(), [*DTYPES, *ALIASES, "key<fry>"], n=1)
+    common = [known for known, dtype in DTYPES.items() if dtype.bits >= 4]  # nobody means int1 by int31
+    close = difflib.get_close_matches(name.lower(), [*common, *ALIASES, "key<fry>"], n=1)
     hint = f"; did you mean {ALIASES.get(close[0], close[0])!r}?" if close else "; 'float32' or 'int32' would be"
     raise ValueError(f"{text!r} is not a dtype{hint}")

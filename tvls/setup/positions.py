@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import tree_sitter
@@ -36,6 +36,9 @@ class Place(msgspec.Struct, frozen=True):
 
 Places = dict[Key, Place]
 
+_DEPTH: Final = 200
+"""Deeper keys have no place of their own, so that a file cannot cost more than its size: paths grow with depth."""
+
 
 @cache
 def _parser() -> tree_sitter.Parser:
@@ -60,16 +63,20 @@ def find_places(text: str) -> Places:
     work: list[tuple[tree_sitter.Node, Key, Span | None]] = [(_parser().parse(data).root_node, (), None)]
     while work:
         node, at, key_span = work.pop()
+        if len(at) > _DEPTH:
+            continue
         match node.type:
             case "document":
                 work.extend((child, (), None) for child in reversed(node.named_children))
             case "table" | "table_array_element":
                 names = _key_parts(node.named_children[:1])
+                if len(names) > _DEPTH:
+                    continue
                 path = _header_path(names, at, counts, places, array=node.type == "table_array_element")
                 work.extend((child, path, None) for child in reversed(node.named_children[1:]))
             case "pair":
                 names = _key_parts(node.named_children[:1])
-                if not names:
+                if not names or len(names) > _DEPTH:
                     continue
                 path = at
                 for part, part_node in names:
@@ -96,6 +103,21 @@ def find_places(text: str) -> Places:
                 elif node.type == "array":
                     work.extend((child, (*at, index), None) for index, child in reversed(list(enumerate(children))))
     return places
+
+
+def find_endless_key(text: str) -> Span | None:
+    """The first dotted key with more parts than anyone writes: reading it costs the square of its length."""
+    if all(line.count(".") <= _DEPTH for line in text.split("\n")):
+        return None
+    work = [_parser().parse(text.encode("utf-8", "replace")).root_node]
+    while work:
+        node = work.pop()
+        if node.type == "dotted_key":
+            if len(_key_parts([node])) > _DEPTH:
+                return _span(node)
+        else:
+            work.extend(reversed(node.named_children))
+    return None
 
 
 def _header_path(

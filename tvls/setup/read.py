@@ -12,12 +12,13 @@ import msgspec
 from tvls.protocol.types import SetupProblem
 from tvls.setup.findings import Finding, Severity, describe, is_error, unknown_keys
 from tvls.setup.keys import Key, show_key
-from tvls.setup.positions import Place, Places, Span, find_places
+from tvls.setup.positions import Place, Places, Span, find_endless_key, find_places
 from tvls.setup.profile import Profile, check_profile
 
 SETUP_FILE: Final = "tensorviz.toml"
 VERSION: Final = 1
 
+_MAX_LENGTH: Final = 4_000_000
 _AT: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -134,6 +135,11 @@ def _parse(text: str) -> tuple[dict[str, Any] | None, Problem | None]:
     except UnicodeEncodeError as error:
         span = _span_at(text, text.count("\n", 0, error.start), error.start - text.rfind("\n", 0, error.start) - 1)
         return None, Problem(key="", message="half of a surrogate pair is no character", span=span)
+    if len(text) > _MAX_LENGTH:
+        message = f"longer than the {_MAX_LENGTH:,} characters that a setup may have"
+        return None, Problem(key="", message=message, span=Span(0, 0, 0, 0))
+    if (span := find_endless_key(text)) is not None:
+        return None, Problem(key="", message="this key has too many parts", span=span)
     try:
         return tomllib.loads(text), None
     except tomllib.TOMLDecodeError as error:
