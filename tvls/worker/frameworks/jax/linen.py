@@ -20,9 +20,12 @@ T = TypeVar("T")
 
 @dataclass
 class Needs:
-    """What a call has asked for so far: random streams, and collections that it writes."""
+    """What a call has asked for so far: random streams, and collections that it writes.
 
-    streams: Set[str] = field(default_factory=lambda: {"params"})
+    A trace starts without streams, as a model may ask which there are, and takes another way if there is one.
+    """
+
+    streams: Set[str] = field(default_factory=lambda: set())  # noqa: PIE807
     mutable: Set[str] = field(default_factory=lambda: set())
 
 
@@ -75,7 +78,7 @@ def _initialise(job: Job, model: Any, given: Arguments) -> Any:
     """Abstract variables of a model: no array is made, so that the size of a model does not matter."""
     jax, module = lib.jax, lib.linen.Module
     seed = int(job.setup.get("seed", 0))
-    needs = Needs()
+    needs = Needs({"params"})
 
     def attempt() -> Any:
         def initialise(*tracers: Any) -> Any:
@@ -93,7 +96,7 @@ def _streams(needs: Needs, key: Any) -> Dict[str, Any]:
 
 
 def _ordered(streams: Set[str]) -> List[str]:
-    return ["params", *sorted(streams - {"params"})]
+    return sorted(streams, key=lambda name: (name != "params", name))
 
 
 def _satisfied(needs: Needs, attempt: Callable[[], T], writes: bool) -> T:

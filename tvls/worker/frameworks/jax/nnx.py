@@ -231,7 +231,8 @@ def _build(job: Job, notes: List[str]) -> Any:
 def _streams_parameter(target: Any, given: Dict[str, Any], positional: int) -> Optional[str]:
     """Name of the constructor's parameter for random streams, where the setup leaves it out."""
     try:
-        parameters = list(inspect.signature(target).parameters.values())
+        # the class's own signature is hidden behind the call of its metaclass
+        parameters = list(inspect.signature(target.__init__).parameters.values())[1:]
     except (TypeError, ValueError):
         return None
     for index, parameter in enumerate(parameters):

@@ -170,4 +170,6 @@ def numbers(value: Any) -> Any:
 
 
 def _python(item: Any) -> Any:
-    return item if isinstance(item, (bool, int, float, complex)) else float(item)
+    if isinstance(item, (bool, int, float, complex)):
+        return item
+    return int(item) if hasattr(item, "__index__") else float(item)  # int4, bfloat16 and their like

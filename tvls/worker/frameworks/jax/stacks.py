@@ -1,8 +1,8 @@
 """Source frames of equations, from JAX's tracebacks.
 
 An equation inside an expanded call keeps the frames of its own function only, and those of the call follow: JAX traces
-a jitted function once and reuses the result, so that what it recorded outside the function belongs to the first call. The
-machinery that every equation passes through in the same way is left out; library functions that do something are kept.
+a jitted function once and reuses the result, so that what it recorded outside the function belongs to the first call.
+The machinery that every equation passes through alike is left out; library functions that do something are kept.
 """
 
 from __future__ import annotations
