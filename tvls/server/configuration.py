@@ -55,11 +55,12 @@ async def pull(server: Server) -> None:
 def apply(server: Server, value: object) -> None:
     """Lays configuration over the initial settings. It may come from files of the workspace: it cannot give trust."""
     refused: list[str] = []
+    section = value
     if isinstance(value, dict) and "trustedFolders" in value:
         table = cast("dict[str, object]", value)
-        value = {key: item for key, item in table.items() if key != "trustedFolders"}
+        section = {key: item for key, item in table.items() if key != "trustedFolders"}
         refused = [f"`{SECTION}.trustedFolders` counts in initializationOptions only"]
-    settings, problems = read_settings(value, server.initial_settings)
+    settings, problems = read_settings(section, server.initial_settings)
     report(server, refused + problems)
     if settings != server.settings:
         server.settings = settings

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
 
 from tvls.capture.document import Frame
-from tvls.failures import FailureReport
 from tvls.protocol import types as t
 from tvls.server.state import Server
-from tvls.setup.read import SETUP_FILE
 
-SOURCE = "tvls"
+if TYPE_CHECKING:
+    from tvls.failures import FailureReport
+
+SOURCE: Final = "tvls"
+SETUP_FILE: Final = "tensorviz.toml"
 
 
 def publish(server: Server) -> None:

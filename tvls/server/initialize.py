@@ -25,7 +25,7 @@ PROTOCOL_VERSION: Final = "0.1"
 
 
 def initialize(server: Server, params: lsp.InitializeParams) -> lsp.InitializeResult:
-    server.client.process_id = params.process_id
+    server.protocol.watch_parent(params.process_id)
     server.features = client_features(params.capabilities)
     server.documents.encoding = server.features.encoding
     server.initial_settings, problems = configuration.read_settings(params.initialization_options, server.settings)

@@ -65,7 +65,3 @@ def progress(server: Server, title: str, token: int | str | None) -> Generator[P
         yield shown
     finally:
         shown.end()
-
-
-def on_cancel(server: Server, params: lsp.WorkDoneProgressCancelParams) -> None:
-    server.protocol.cancel_progress(params.token)

@@ -106,18 +106,22 @@ class Protocol(LanguageServerProtocol):
         self.send: Callable[[bytes], None] = _nowhere
         self.overloaded: Callable[[], bool] = lambda: False
         self.on_exit: Callable[[int], None] = lambda code: None
+        self.watch_parent: Callable[[int | None], None] = lambda pid: None
         self._calls: dict[MessageId, Call] = {}
         self._background: set[asyncio.Future[Any]] = set()
         self._asked: dict[MessageId, tuple[str, Future[Any]]] = {}
         self._next_id = 0
+        self.on_notification(lsp.CANCEL_REQUEST, lambda params: self.cancel(params.id))
+        self.on_notification(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL, lambda params: self.cancel_progress(params.token))
 
     # --- registration ------------------------------------------------------------------------------------------------
 
-    def on_request(self, method: str, run: Handler) -> None:
-        self.requests[method] = Route(self._decoder(method), run)
+    def on_request(self, method: str, run: Handler, decode: Callable[[bytes], Any] | None = None) -> None:
+        """Registers a handler; `decode` is needed for a method that neither LSP nor the registry knows."""
+        self.requests[method] = Route(decode or self._decoder(method), run)
 
-    def on_notification(self, method: str, run: Handler) -> None:
-        self.notifications[method] = Route(self._decoder(method), run)
+    def on_notification(self, method: str, run: Handler, decode: Callable[[bytes], Any] | None = None) -> None:
+        self.notifications[method] = Route(decode or self._decoder(method), run)
 
     def _decoder(self, method: str) -> Callable[[bytes], Any]:
         if (ours := _REGISTRY.get(method)) is not None:
@@ -128,7 +132,7 @@ class Protocol(LanguageServerProtocol):
         return lambda raw: self._structure(raw, params)
 
     def _structure(self, raw: bytes, kind: Any) -> Any:
-        value = _tolerant(raw)
+        value = msgspec.json.decode(raw)
         try:
             return self._converter.structure(value, kind)
         except (cattrs.BaseValidationError, TypeError, ValueError, AttributeError, KeyError) as error:
@@ -142,7 +146,7 @@ class Protocol(LanguageServerProtocol):
             self._send_error(None, RpcError(PARSE_ERROR, "header section without a usable Content-Length"))
             return
         try:
-            message = _ENVELOPE.decode(body)
+            message = _envelope(body)
         except msgspec.ValidationError as error:
             self._send_error(_id_of(body), RpcError(INVALID_REQUEST, f"not a message of LSP: {error}"))
             return
@@ -245,12 +249,10 @@ class Protocol(LanguageServerProtocol):
         call.timer = asyncio.get_running_loop().call_later(CANCEL_GRACE, self._answer, call, None)
         call.task.cancel()
 
-    def cancel_progress(self, token: int | str) -> bool:
-        """Cancels the request that reports under the token. False where there is none."""
-        found = [call.id for call in self._calls.values() if call.progress_token == token]
-        for msg_id in found:
+    def cancel_progress(self, token: int | str) -> None:
+        """Cancels the request that reports under the token."""
+        for msg_id in [call.id for call in self._calls.values() if call.progress_token == token]:
             self.cancel(msg_id)
-        return bool(found)
 
     def cancel_all(self, keep: MessageId | None = None) -> None:
         for msg_id in [msg_id for msg_id in self._calls if msg_id != keep]:
@@ -366,11 +368,11 @@ class Protocol(LanguageServerProtocol):
             return
         try:
             if message.error is not msgspec.UNSET and bytes(message.error) != b"null":
-                error = self._converter.structure(_tolerant(bytes(message.error)), lsp.ResponseError)
+                error = self._converter.structure(msgspec.json.decode(message.error), lsp.ResponseError)
                 future.set_exception(JsonRpcException.from_error(error))
                 return
             raw = b"null" if message.result is msgspec.UNSET else bytes(message.result)
-            future.set_result(self._structure_result(method, _tolerant(raw)))
+            future.set_result(self._structure_result(method, msgspec.json.decode(raw)))
         except Exception as error:  # noqa: BLE001 (whatever the client sent: the one who asked has to know)
             logger.warning("the answer to %s does not fit: %s", method, error)
             future.set_exception(RpcError(INVALID_PARAMS, f"the client's answer to {method} does not fit"))
@@ -431,6 +433,21 @@ def _known(msg_id: int | str | msgspec.UnsetType | None) -> MessageId | None:
     return None if msg_id is msgspec.UNSET else msg_id
 
 
+def _envelope(body: bytes) -> Envelope:
+    try:
+        return _ENVELOPE.decode(body)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        if _SURROGATE.search(body) is None:
+            raise
+        try:
+            repaired = _repaired(body)
+        except ValueError as error:
+            raise msgspec.DecodeError(str(error)) from error
+        return _ENVELOPE.decode(repaired)
+
+
 def _id_of(body: bytes) -> MessageId | None:
     try:
         return msgspec.json.decode(body, type=_OnlyId).id
@@ -438,17 +455,16 @@ def _id_of(body: bytes) -> MessageId | None:
         return None
 
 
-def _tolerant(raw: bytes) -> Any:
-    """JSON as it comes from editors: half of a surrogate pair is legal there, and no reason to lose an edit."""
-    try:
-        return msgspec.json.decode(raw)
-    except msgspec.DecodeError:
-        if _SURROGATE.search(raw) is None:
-            raise
-        try:
-            return _without_surrogates(json.loads(raw))
-        except ValueError as error:
-            raise RpcError(INVALID_PARAMS, f"malformed JSON: {error}") from error
+def _repaired(body: bytes) -> bytes:
+    """The message without halves of surrogate pairs: legal in an editor's JSON, and no reason to lose an edit.
+
+    Raises ValueError for what is malformed anyway.
+    """
+    return msgspec.json.encode(_without_surrogates(json.loads(body, parse_constant=_refuse_constant)))
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _without_surrogates(value: Any) -> Any:

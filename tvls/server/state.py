@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
@@ -16,8 +16,10 @@ from tvls.protocol import types as t
 from tvls.server.documents import Documents
 from tvls.server.positions import DEFAULT_ENCODING, Encoding, choose_encoding
 from tvls.server.rpc import Protocol
-from tvls.session import Session
 from tvls.settings import Settings
+
+if TYPE_CHECKING:
+    from tvls.session import Session
 
 OPEN_IN_CLIENT = "tvls.openGraph"
 """The client's own command: it has a canvas, and shows the graph itself."""
