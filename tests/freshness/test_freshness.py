@@ -82,12 +82,15 @@ def test_edits_within_one_coarse_time_stamp(traced: Traced, monkeypatch: pytest.
         )
 
     stat, fstat = os.stat, os.fstat
-    monkeypatch.setattr("os.stat", lambda *given, **more: coarse(stat(*given, **more)))
-    monkeypatch.setattr("os.fstat", lambda handle: coarse(fstat(handle)))
-    for data, stale in ((b"x = 9\ny = 2\n", ["model.py"]), (b"x = 1\ny = 2\n", [])) * 3:
-        with (traced.folder / "model.py").open("r+b") as file:
-            file.write(data)
-        assert traced.files() == stale
+    answers: list[list[str]] = []
+    with monkeypatch.context() as patch:
+        patch.setattr("os.stat", lambda *given, **more: coarse(stat(*given, **more)))
+        patch.setattr("os.fstat", lambda handle: coarse(fstat(handle)))
+        for data in (b"x = 9\ny = 2\n", b"x = 1\ny = 2\n") * 3:
+            with (traced.folder / "model.py").open("r+b") as file:
+                file.write(data)
+            answers.append(traced.files())
+    assert answers == [["model.py"], []] * 3
 
 
 def test_an_edit_that_keeps_size_and_time(traced: Traced, long_ago: None) -> None:  # R27
