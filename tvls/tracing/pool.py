@@ -109,6 +109,11 @@ class WorkerPool:
     def status(self) -> list[WorkerStatus]:
         return [_status(slot) for slot in self._slots.values()]
 
+    def restart(self) -> None:
+        """End every warm worker and the traces in it. The next trace starts anew."""
+        for slot in list(self._slots.values()):
+            self._drop(slot, now=True)
+
     async def aclose(self) -> None:
         """End every worker and trace; returns when they have ended."""
         self._closed = True
@@ -135,6 +140,7 @@ class WorkerPool:
             except (NeedsCold, WarmUnavailable):
                 pass  # the workspace provides what is preloaded, or the worker ended before it could fork
         folder = _folder(environment)
+        on_progress("start")
 
         async def begin(request: bytes) -> Run:
             try:
@@ -236,6 +242,8 @@ class WorkerPool:
 
                 def enter(name: str) -> None:
                     nonlocal phase
+                    if name == phase:
+                        return
                     phase = name
                     if name == "import":  # what came before was ours, and no fault of the model
                         deadline.reschedule(loop.time() + limits.seconds)

@@ -16,6 +16,7 @@ from typing import Dict, List, Optional, Tuple
 # Inside a workspace, yet not its source.
 _NOT_SOURCE = frozenset({"site-packages", "dist-packages", "__pycache__", ".git"})
 
+_UNTIDY = re.compile(r"//|/\.\.?/|\\")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{5,}")
 # A path that starts at a word boundary: not the tail of a URL, a ratio or a relative path.
 _ABSOLUTE = re.compile(r"(?<![\w./:~-])(/[^\s/'\"`:,;()<>\[\]{}]+)((?:/[^\s/'\"`:,;()<>\[\]{}]+)+)/?")
@@ -34,6 +35,7 @@ class Places:
             for folder in _folders(own + [os.path.realpath(path) for path in own])
             if any(folder != root and folder.startswith(root) for root in self.roots)
         ]
+        self._starts = tuple(self.roots)
         self._workspace_paths: Dict[str, Optional[str]] = {}
         self._library_roots: List[str] = []
         self._sys_path: List[str] = []
@@ -48,6 +50,9 @@ class Places:
 
     def _relative_to_workspace(self, filename: str) -> Optional[str]:
         if not os.path.isabs(filename):  # also `<string>`, `<frozen ...>`
+            return None
+        # Most files are a library's: asking for thousands of them has to be cheap.
+        if not filename.startswith(self._starts) and not _UNTIDY.search(filename):
             return None
         path = os.path.normpath(filename)
         for root in self.roots:

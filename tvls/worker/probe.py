@@ -1,21 +1,24 @@
 """Shapes of local arrays, line by line, while workspace code runs under a trace.
 
-Line events reach workspace code only: through `sys.monitoring` on the code objects themselves (Python 3.12 and newer),
-or through `sys.settrace`, which turns away at once for any other code. A local counts at the line that ran when it
+Only workspace code pays: `sys.monitoring` sends line events of its code objects (Python 3.12 and newer), and before
+that its modules are compiled with recording calls (see `rewrite`). A local counts at the line that ran when it
 appeared or was bound anew, an argument at its `def` line, a returned array as the name `return`.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from tvls.capture.document import Observation, Seen
 from tvls.worker.places import Places
+from tvls.worker.rewrite import SAW, Site, rewrite
 
 _monitoring: Any = getattr(sys, "monitoring", None)  # from Python 3.12 on
+MONITORING = _monitoring is not None
 _frame_at: Callable[[int], FrameType] = getattr(sys, "_getframe")  # noqa: B009  (no public name has it)
 
 Describe = Callable[[object], Optional[Tuple[List[int], str]]]
@@ -26,7 +29,6 @@ _What = Tuple[Tuple[int, ...], str]  # shape, dtype
 
 RETURN = "return"
 _OPTIMIZED = 0x1  # function bodies; module and class bodies do not have the flag
-_GENERATORS = 0x20 | 0x80 | 0x200
 _PLAIN = frozenset(
     {
         int,
@@ -58,17 +60,21 @@ class Probe:
         self.phase = "import"
         self._seen: Dict[str, Dict[_Where, Dict[_What, int]]] = {}
         self._stop: Optional[Callable[[], None]] = None
+        self._sites: List[Tuple[str, Site]] = []
+        self._active = False
+        if not MONITORING:
+            setattr(builtins, SAW, self._saw)
         self._codes: List[CodeType] = []
 
     def add_code(self, code: CodeType) -> None:
         """A workspace module was compiled: its functions are to be watched."""
         self._codes.append(code)
-        if self._stop is not None and _monitoring is not None:
+        if self._stop is not None and MONITORING:
             _watch_code(self._tool, code)
 
     def start(self) -> None:
         if self._stop is None:
-            self._stop = self._start_monitoring() if _monitoring is not None else self._start_settrace()
+            self._stop = self._start_monitoring() if MONITORING else self._start_recording()
 
     def stop(self) -> None:
         if self._stop is not None:
@@ -144,58 +150,32 @@ class Probe:
 
     # --- Python 3.10 and 3.11 -----------------------------------------------------------------------------------------
 
-    def _start_settrace(self) -> Callable[[], None]:
-        files: Dict[str, Optional[str]] = {}
-        find = self.places.workspace_path
-        live: Dict[FrameType, _Locals] = {}  # suspended generators, which come back through a new call event
+    def instrument(self, path: str, tree: ast.Module) -> None:
+        """Insert recording calls into a workspace module that is about to be compiled."""
 
-        def on_call(frame: FrameType, event: str, argument: Any) -> Any:
-            code = frame.f_code
-            filename = code.co_filename
-            try:
-                path = files[filename]
-            except KeyError:
-                path = files[filename] = find(filename)
-            if path is None or not code.co_flags & _OPTIMIZED:
-                return None
-            try:
-                locals_ = live.pop(frame, None) if code.co_flags & _GENERATORS else None
-                if locals_ is None:
-                    locals_ = self._enter(frame, path)
-            except Exception as fault:  # noqa: BLE001 - reported there
-                self._fault(fault)
-                return None
-            return local_trace(locals_)
+        def add_site(site: Site) -> int:
+            self._sites.append((path, site))
+            return len(self._sites) - 1
 
-        def local_trace(locals_: _Locals) -> Any:
-            def on_event(frame: FrameType, event: str, argument: Any) -> Any:
-                try:
-                    if event == "line":
-                        self._line(frame, locals_, frame.f_lineno)
-                    elif event == "return":
-                        if frame.f_code.co_flags & _GENERATORS:
-                            self._line(frame, locals_, frame.f_lineno)
-                            live[frame] = locals_
-                        elif argument is not None:
-                            self._leave(frame, locals_, argument)
-                        else:  # a value of None, or an exception on its way out
-                            self._line(frame, locals_, frame.f_lineno)
-                except Exception as fault:  # noqa: BLE001 - reported there
-                    self._fault(fault)
-                    return None
-                return on_event
+        rewrite(tree, add_site)
 
-            return on_event
-
-        before = sys.gettrace()
-        sys.settrace(on_call)
+    def _start_recording(self) -> Callable[[], None]:
+        self._active = True
 
         def stop() -> None:
-            if sys.gettrace() is on_call:
-                sys.settrace(before)
-            live.clear()
+            self._active = False
 
         return stop
+
+    def _saw(self, number: int, *values: object) -> object:
+        if self._active:
+            try:
+                path, site = self._sites[number]
+                for (name, line), value in zip(site.names, values, strict=True):
+                    self._record(path, site.function, line, name, value)
+            except Exception as fault:  # noqa: BLE001 - reported there
+                self._fault(fault)
+        return values[-1]
 
     # --- Python 3.12 and newer ----------------------------------------------------------------------------------------
 

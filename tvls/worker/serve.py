@@ -42,17 +42,17 @@ def reset_signals() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def serve_fork(line_fd: int, stderr_fd: int, zygote: int) -> NoReturn:
+def serve_fork(line_fd: int, stderr_fd: int, zygote: int, preloaded: trace.Preloaded) -> NoReturn:
     """Run one trace in a fork of the warm worker and end the process."""
     os.dup2(stderr_fd, 2)
     os.dup2(stderr_fd, 1)
     os.close(stderr_fd)
-    _answer(line_fd, line_fd, warm=True, parent=zygote)
+    _answer(line_fd, line_fd, zygote, preloaded)
 
 
 def serve_alone(read_fd: int, write_fd: int) -> NoReturn:
     """Run one trace in this process and end it: where there is no fork, and for a person at a terminal."""
-    _answer(read_fd, write_fd, warm=False, parent=None)
+    _answer(read_fd, write_fd, None, None)
 
 
 def supervise(read_fd: int, write_fd: int) -> int:
@@ -65,7 +65,7 @@ def supervise(read_fd: int, write_fd: int) -> int:
     if child == 0:
         reset_signals()
         os.close(wakeup)
-        _answer(read_fd, write_fd, warm=False, parent=supervisor)
+        _answer(read_fd, write_fd, supervisor, None)
     os.close(write_fd)
     poll = select.poll()
     poll.register(read_fd, 0)  # the request is the child's to read; only the hang-up is ours
@@ -86,7 +86,7 @@ def supervise(read_fd: int, write_fd: int) -> int:
     return 1 if code is None else code
 
 
-def _answer(read_fd: int, write_fd: int, warm: bool, parent: Optional[int]) -> NoReturn:
+def _answer(read_fd: int, write_fd: int, parent: Optional[int], preloaded: Optional[trace.Preloaded]) -> NoReturn:
     code = 1
     try:
         if parent is not None:
@@ -97,9 +97,9 @@ def _answer(read_fd: int, write_fd: int, warm: bool, parent: Optional[int]) -> N
         channel.close_in_forks()
         request = channel.read_request()
         workspace, roots = request["workspace"], request["sysPath"]
-        preloaded = trace.preloaded_from(workspace, roots) if warm else None
-        if preloaded is not None:
-            channel.send(NEEDS_COLD, json.dumps({"module": preloaded}).encode("utf-8"))
+        outdated = None if preloaded is None else trace.preloaded_from(preloaded, workspace, roots)
+        if outdated is not None:
+            channel.send(NEEDS_COLD, json.dumps({"module": outdated}).encode("utf-8"))
         else:
             trace.prepare_imports(workspace, roots)
             containment.limit_resources(trace.make_limits(request.get("limits", {})).memory_bytes)

@@ -6,13 +6,16 @@ Files that user code opens for reading are added by an audit hook. What native c
 
 from __future__ import annotations
 
+import ast
+import builtins
 import hashlib
 import importlib.machinery
 import os
 import stat
 import sys
+from contextlib import contextmanager
 from types import CodeType
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 from tvls.capture.document import Source
 from tvls.worker.places import Places
@@ -27,6 +30,8 @@ class SourceLog:
         self.places = places
         self.on_code: Optional[Callable[[CodeType], None]] = None
         """Called with the code object of each workspace module before it runs."""
+        self.on_tree: Optional[Callable[[str, ast.Module], None]] = None
+        """Called with path and syntax tree of each workspace module before it is compiled, to change the tree."""
         self._digests: Dict[str, str] = {}
         self._texts: Dict[str, bytes] = {}
         self._states: Dict[str, Tuple[int, int, int]] = {}
@@ -50,8 +55,13 @@ class SourceLog:
                 log._quiet = False
             log._digests[path] = "sha256:" + hashlib.sha256(data).hexdigest()
             log._texts[path] = data
-            # Importlib's own helper keeps its frames out of tracebacks; here a SyntaxError names the file itself.
-            code: CodeType = self.source_to_code(data, filename)
+            instrument = log.on_tree
+            # Numba compiles bytecode, and knows nothing of the calls that would be inserted.
+            if instrument is None or b"numba" in data:
+                code: CodeType = self.source_to_code(data, filename)
+            else:
+                with _instrumented_compile(filename, lambda tree: instrument(path, tree)):
+                    code = self.source_to_code(data, filename)
             if log.on_code is not None:
                 log.on_code(code)
             return code
@@ -109,3 +119,26 @@ class SourceLog:
             return
         finally:
             self._quiet = False
+
+
+@contextmanager
+def _instrumented_compile(filename: str, instrument: Callable[[ast.Module], None]) -> Generator[None]:
+    """Within, `compile` of this file lets `instrument` change the tree, also one that an import hook brings."""
+    plain: Any = builtins.compile
+
+    def compile_instrumented(source: Any, name: Any, mode: str, *arguments: Any, **options: Any) -> Any:
+        flags = arguments[0] if arguments else options.get("flags", 0)
+        if name != filename or mode != "exec" or flags & ast.PyCF_ONLY_AST:
+            return plain(source, name, mode, *arguments, **options)
+        try:
+            tree = source if isinstance(source, ast.Module) else plain(source, name, mode, ast.PyCF_ONLY_AST, True)
+            instrument(tree)
+            return plain(tree, name, mode, *arguments, **options)
+        except (SyntaxError, RecursionError):  # from the text, for an error that shows it; or too deep for a tree
+            return plain(source, name, mode, *arguments, **options)
+
+    builtins.compile = compile_instrumented
+    try:
+        yield
+    finally:
+        builtins.compile = plain

@@ -11,7 +11,7 @@ import random
 import sys
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, cast
+from typing import Any, Callable, Dict, Generator, List, Mapping, NamedTuple, Optional, cast
 
 from tvls.capture.document import FORMAT_VERSION, Failure, FailureDetail, Frame, Phase, Target
 from tvls.capture.encoding import canonical_json, digest
@@ -48,9 +48,9 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
     sources.install()
     try:
         progress("start")
-        adapter = load_framework(setup["framework"])
+        adapter, versions = load_framework(setup["framework"])
         progress("import")
-        state.versions.update(adapter.versions())
+        state.versions.update(versions)
         probe = state.probe = Probe(places, adapter.describe, sources.text)
         sources.on_code = probe.add_code
         if not MONITORING:
@@ -83,7 +83,7 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
         data = _encode(document)
         _check_size(data, limits)
         return data
-    except BaseException as fault:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of user code are failures as any other
+    except BaseException as fault:  # noqa: BLE001 - also SystemExit and KeyboardInterrupt of user code
         containment.lift_memory_limit()
         return canonical_json(cast("Dict[str, Any]", _failure(request, fault, state, sources, limits)))
 
@@ -106,8 +106,18 @@ class FrameworkMissing(Exception):  # noqa: N818  (a state of the environment)
     """The framework cannot be imported in this interpreter."""
 
 
-def load_framework(name: str) -> Any:
-    """The adapter of a framework, with the framework imported. Raises SetupFault for an unknown name."""
+class _Loaded(NamedTuple):
+    adapter: Any
+    versions: Dict[str, str]
+
+
+_loaded: Dict[str, _Loaded] = {}
+
+
+def load_framework(name: str) -> _Loaded:
+    """The adapter of a framework, with the framework imported once. Raises SetupFault for an unknown name."""
+    if name in _loaded:
+        return _loaded[name]
     module = frameworks.FRAMEWORKS.get(name)
     if module is None:
         known = ", ".join(sorted(frameworks.FRAMEWORKS))
@@ -115,9 +125,10 @@ def load_framework(name: str) -> Any:
     try:
         adapter = importlib.import_module(module)
         adapter.preload()
+        _loaded[name] = _Loaded(adapter, adapter.versions())
     except ImportError as fault:
         raise FrameworkMissing(f"{name} cannot be imported: {fault}") from fault
-    return adapter
+    return _loaded[name]
 
 
 def _check_size(data: bytes, limits: Limits) -> None:
@@ -143,20 +154,39 @@ def prepare_imports(workspace: str, roots: List[str]) -> None:
     importlib.invalidate_caches()
 
 
-def preloaded_from(workspace: str, roots: List[str]) -> Optional[str]:
-    """Name of an imported module that the workspace itself provides, or None.
+@dataclasses.dataclass
+class Preloaded:
+    """What a warm process has imported: module names by file, and files of top-level names outside the standard library."""
 
-    A process that was preloaded holds such a module as it was then, and not as the workspace has it now.
-    """
-    places = Places(workspace)
-    tops: Dict[str, Optional[str]] = {}
+    files: Dict[str, str]
+    tops: Dict[str, Optional[str]]
+
+
+def preloaded_modules() -> Preloaded:
+    result = Preloaded({}, {})
     for name, module in list(sys.modules.items()):
         filename = getattr(module, "__file__", None)
         filename = filename if isinstance(filename, str) else None
-        if filename is not None and places.workspace_path(filename) is not None:
+        # Our own packages stand in the workspace when it is our own repository; they are the worker, not the model.
+        if name.partition(".")[0] in ("tvls", "__main__"):
+            continue
+        if filename is not None:
+            result.files[filename] = name
+        if "." not in name and name not in sys.stdlib_module_names:
+            result.tops[name] = filename
+    return result
+
+
+def preloaded_from(preloaded: Preloaded, workspace: str, roots: List[str]) -> Optional[str]:
+    """Name of a preloaded module that the workspace itself provides, or None.
+
+    A warm process holds such a module as it was then, and not as the workspace has it now.
+    """
+    places = Places(workspace)
+    tops = preloaded.tops
+    for filename, name in preloaded.files.items():
+        if places.workspace_path(filename) is not None:
             return name
-        if "." not in name and name not in sys.stdlib_module_names and name != "__main__":
-            tops[name] = filename
     for root in roots:
         try:
             entries = os.listdir(root)

@@ -18,7 +18,7 @@ import socket
 import sys
 import time
 import traceback
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from tvls.worker import containment, trace
 from tvls.worker.serve import reset_signals, serve_fork, wake_on_signals
@@ -30,12 +30,12 @@ def run(framework: str, control_fd: int) -> int:
     containment.die_with_parent(os.getppid())  # while it imports, nothing else would end it with the daemon
     began = time.monotonic()
     try:
-        adapter = trace.load_framework(framework)
-        versions: Dict[str, str] = adapter.versions()
+        versions = trace.load_framework(framework).versions
     except (Exception, SystemExit) as fault:  # noqa: BLE001 - told to the daemon
         traceback.print_exc()
         _tell(control, {"broken": f"{type(fault).__name__}: {fault}"})
         return 1
+    preloaded = trace.preloaded_modules()
     gc.collect()
     gc.freeze()  # the collector must not touch, and thereby copy, the pages that children share
     containment.outlive_parent()
@@ -53,13 +53,13 @@ def run(framework: str, control_fd: int) -> int:
     wakeup = wake_on_signals()
     _tell(control, {"hello": hello})
     try:
-        _serve(control, wakeup)
+        _serve(control, wakeup, preloaded)
     finally:
         containment.end_all_children()
     return 0
 
 
-def _serve(control: socket.socket, wakeup: int) -> None:
+def _serve(control: socket.socket, wakeup: int, preloaded: trace.Preloaded) -> None:
     traces: Dict[int, int] = {}  # pid → id
     buffer = bytearray()
     fds: List[int] = []
@@ -86,7 +86,7 @@ def _serve(control: socket.socket, wakeup: int) -> None:
                 if "fork" in message:
                     line_fd, stderr_fd = fds[:2]
                     del fds[:2]
-                    _fork(control, traces, message["fork"], line_fd, stderr_fd, wakeup)
+                    _fork(control, traces, message["fork"], (line_fd, stderr_fd, wakeup), preloaded)
                 elif "kill" in message:
                     for pid, identity in traces.items():
                         if identity == message["kill"]:
@@ -110,8 +110,13 @@ def _reap(control: socket.socket, traces: Dict[int, int]) -> None:
 
 
 def _fork(
-    control: socket.socket, traces: Dict[int, int], identity: int, line_fd: int, stderr_fd: int, wakeup: int
+    control: socket.socket,
+    traces: Dict[int, int],
+    identity: int,
+    fds: Tuple[int, int, int],
+    preloaded: trace.Preloaded,
 ) -> None:
+    line_fd, stderr_fd, wakeup = fds
     zygote = os.getpid()
     try:
         pid = os.fork()
@@ -122,7 +127,7 @@ def _fork(
         reset_signals()
         control.close()
         os.close(wakeup)
-        serve_fork(line_fd, stderr_fd, zygote)
+        serve_fork(line_fd, stderr_fd, zygote, preloaded)
     os.close(line_fd)
     os.close(stderr_fd)
     if pid > 0:
