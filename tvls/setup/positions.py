@@ -9,13 +9,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-import tree_sitter
-import tree_sitter_toml
 
 from tvls.setup.keys import Key
+
+if TYPE_CHECKING:
+    import tree_sitter
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -42,6 +43,9 @@ _DEPTH: Final = 200
 
 @cache
 def _parser() -> tree_sitter.Parser:
+    import tree_sitter  # only a file with a problem needs it: not at the start of the server
+    import tree_sitter_toml
+
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language()))
 
 
