@@ -76,7 +76,8 @@ async def begin_cold(
         open_ends.append(incoming.close)
         # Stays open: its end is the order to end.
         outgoing, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
-        open_ends.append(outgoing.abort)
+        # A transport whose other end went first has closed itself, and does not bear to be told again.
+        open_ends.append(lambda: None if outgoing.is_closing() else outgoing.abort())
         outgoing.write(request)
     except BaseException:
         close()

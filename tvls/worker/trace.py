@@ -156,7 +156,7 @@ def prepare_imports(workspace: str, roots: List[str]) -> None:
 
 @dataclasses.dataclass
 class Preloaded:
-    """What a warm process has imported: module names by file, and files of top-level names outside the standard library."""
+    """What a warm process has imported: names by file, and files of top-level names that are not standard."""
 
     files: Dict[str, str]
     tops: Dict[str, Optional[str]]

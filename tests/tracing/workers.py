@@ -1,0 +1,83 @@
+"""Requests and environments for tests of workers, and ways to look at the processes that they leave."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tvls.environments.launch import MARK
+from tvls.environments.probe import Environment
+
+FAKE_WORKER = Path(__file__).with_name("fake_worker.py")
+
+
+def request_for(workspace: Path, qualname: str = "net", *, framework: str = "jax", **changes: Any) -> dict[str, Any]:
+    """A trace request for a function of `model.py`; `limits`, `args`, `inputs`, `device`, `module`, `path`, `kind`."""
+    return {
+        "workspace": str(workspace),
+        "sysPath": changes.get("sysPath", [str(workspace)]),
+        "target": {
+            "kind": changes.get("kind", "jax.function"),
+            "module": changes.get("module", "model"),
+            "qualname": qualname,
+            "path": changes.get("path", "model.py"),
+            "line": 1,
+        },
+        "setup": {
+            "profile": "p",
+            "digest": "sha256:00",
+            "framework": framework,
+            "mode": "eval",
+            "device": changes.get("device", "cpu"),
+            "seed": 0,
+            "init": {"args": [], "kwargs": {}},
+            "inputs": changes.get("inputs", {"args": changes.get("args", []), "kwargs": {}}),
+        },
+        "limits": changes.get("limits", {}),
+    }
+
+
+def environment_of(python: str, folder: Path) -> Environment:
+    """An environment that needs no probing: for tests that are not about probing."""
+    return Environment(
+        command=(python,),
+        folder=str(folder),
+        executable=python,
+        prefix=str(Path(python).parent.parent),
+        python="3",
+        libraries={},
+        paths=(),
+        fingerprint="",
+    )
+
+
+def marked_processes() -> list[psutil.Process]:
+    """Every live process that a worker of any test started, however it hides."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if MARK in process.environ() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def children_of(pid: int) -> list[psutil.Process]:
+    try:
+        return [p for p in psutil.Process(pid).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+    except psutil.NoSuchProcess:
+        return []
+
+
+async def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not so within {seconds} s")
+        await asyncio.sleep(0.02)
