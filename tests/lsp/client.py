@@ -84,6 +84,7 @@ class LspClient:
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGKILL)
+            process._transport.close()  # type: ignore[attr-defined]  (else a paused pipe outlives the loop)
             await process.wait()
             for task in client._tasks:
                 task.cancel()

@@ -10,12 +10,13 @@ from lsprotocol import types as lsp
 from tvls.capture.document import Frame
 from tvls.protocol import types as t
 from tvls.server.state import Server
+from tvls.setup.positions import Span
+from tvls.setup.read import SETUP_FILE, Problem
 
 if TYPE_CHECKING:
     from tvls.failures import FailureReport
 
 SOURCE: Final = "tvls"
-SETUP_FILE: Final = "tensorviz.toml"
 
 
 def publish(server: Server) -> None:
@@ -70,11 +71,12 @@ def _frame_location(server: Server, path: Path, frame: Frame) -> t.Location:
     )
 
 
-def _of_problem(server: Server, path: Path, problem: t.SetupProblem) -> lsp.Diagnostic:
-    location = server.documents.location(path, (problem.line or 0) + 1, None, None, None)
+def _of_problem(server: Server, path: Path, problem: Problem) -> lsp.Diagnostic:
+    span = problem.span or Span(0, 0, 0, 0)
+    location = server.documents.location(path, span.line + 1, span.column, span.end_line + 1, span.end_column)
     return lsp.Diagnostic(
         range=_lsp_location(location).range,
-        severity=lsp.DiagnosticSeverity.Error,
+        severity=lsp.DiagnosticSeverity.Error if problem.severity == "error" else lsp.DiagnosticSeverity.Warning,
         source=SOURCE,
         code="setupInvalid",
         message=f"{problem.key}: {problem.message}" if problem.key else problem.message,

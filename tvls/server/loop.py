@@ -84,8 +84,8 @@ async def _closed(outbox: stdio.Outbox) -> int:
 
 
 async def _until_gone(pid: int) -> int:
-    while _alive(pid):
-        await asyncio.sleep(PARENT_SECONDS)  # noqa: ASYNC110 (another process sets no event)
+    while _alive(pid):  # noqa: ASYNC110 (another process sets no event)
+        await asyncio.sleep(PARENT_SECONDS)
     return 1
 
 

@@ -47,6 +47,9 @@ REQUEST_CANCELLED: Final = -32800
 CANCEL_GRACE: Final = 0.5
 """Seconds that a cancelled handler has to clean up before its request is answered without waiting for it."""
 
+SMALL: Final = 64 * 1024
+"""Bytes of a result that is sent however much is waiting."""
+
 MessageId = int | str
 Handler = Callable[[Any], Any]
 
@@ -286,7 +289,7 @@ class Protocol(LanguageServerProtocol):
         except Exception as error:  # noqa: BLE001 (whatever an unencodable value raises)
             self._answer_error(call, error)
             return
-        if self.overloaded():
+        if len(body) > SMALL and self.overloaded():
             body = _error_body(call.id, RpcError(INTERNAL_ERROR, "the client does not read its answers"))
         self._reply(call, body)
 
