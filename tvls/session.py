@@ -29,7 +29,7 @@ from tvls.protocol.errors import TvlsError
 from tvls.settings import Settings
 from tvls.setup.inline import inline_profile
 from tvls.setup.profile import Profile
-from tvls.setup.read import SETUP_FILE, SetupFile, broken_for, profiles_for, read_setup
+from tvls.setup.read import SETUP_FILE, Problem, SetupFile, broken_for, profiles_for, read_setup
 from tvls.tracing.pool import WorkerPool
 from tvls.trust import TrustStore
 from tvls.uris import to_path, to_uri
@@ -55,7 +55,13 @@ class Session:
         self._setups: dict[Path, tuple[str, SetupFile]] = {}
         self._opening: dict[object, _Shared] = {}
         for folder in settings.trusted_folders:
-            self.tools.trust.grant(to_path(folder) if ":" in folder else Path(folder), persist=False)
+            self._trust_for_now(folder)
+
+    def _trust_for_now(self, folder: str) -> None:
+        try:
+            self.tools.trust.grant(to_path(folder) if folder.startswith("file:") else Path(folder), persist=False)
+        except TvlsError as error:  # a folder that is gone must not keep the others from being served
+            self.host.log("warning", f"The setting trustedFolders names {folder}: {error.message}")
 
     async def aclose(self) -> None:
         for shared in list(self._opening.values()):
@@ -135,8 +141,8 @@ class Session:
             self._setups[folder] = known
         return known[1]
 
-    def setup_problems(self, folder: Path) -> list[t.SetupProblem]:
-        return [problem.to_wire() for problem in self.setup(folder).problems]
+    def setup_problems(self, folder: Path) -> list[Problem]:
+        return self.setup(folder).problems
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
