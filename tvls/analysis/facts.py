@@ -71,6 +71,8 @@ class FieldFact:
     name: str
     annotation: Span
     default: Span | None
+    factory: bool
+    """`default` is a function that makes the default."""
     keyword_only: bool
     class_variable: bool
     """`ClassVar`, or a dataclass field with `init=False`."""
@@ -314,9 +316,11 @@ class _Reader:
         if word == "KW_ONLY":
             self.keyword_only = True
             return
-        default, keyword_only, initialised = self.span(node.value), self.keyword_only, True
+        default, factory = self.span(node.value), False
+        keyword_only, initialised = self.keyword_only, True
         if isinstance(node.value, ast.Call) and _last(node.value.func) == "field":
             keywords = {k.arg: k.value for k in node.value.keywords}
+            factory = "default" not in keywords
             default = self.span(keywords.get("default") or keywords.get("default_factory"))
             match keywords.get("init"):
                 case ast.Constant(value=False):
@@ -331,7 +335,7 @@ class _Reader:
         written = self.span(node.annotation)
         if written is not None:
             self.fields.append(
-                FieldFact(name, written, default, keyword_only, word == "ClassVar" or not initialised),
+                FieldFact(name, written, default, factory, keyword_only, word == "ClassVar" or not initialised),
             )
 
     def function_fact(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionFact:

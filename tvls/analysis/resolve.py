@@ -54,6 +54,7 @@ class Resolver:
         """For each file, the paths that its answers depend on directly."""
         self._memo: dict[int, list[Denotation]] = {}
         self._kept: list[Binding] = []
+        self._values: list[Called | Assigned] = []
         self._kinds: dict[int, TargetKind | None] = {}
         self._search: dict[str, SearchPath] = {}
         self._homes: dict[str, tuple[str, str]] = {}
@@ -194,11 +195,23 @@ class Resolver:
         return None
 
     def kind_of(self, found: Denotation) -> TargetKind | None:
+        if isinstance(found, Called | Assigned):
+            key = id(found)
+            if key not in self._kinds:
+                self._kinds[key] = None  # a cycle of values is no module
+                self._values.append(found)
+                self._kinds[key] = self._made_kind(found)
+            return self._kinds[key]
         match found:
             case Class():
                 return self.kind(found)
             case Library():
                 return known.class_kind(found.name)
+            case _:
+                return None
+
+    def _made_kind(self, found: Called | Assigned) -> TargetKind | None:
+        match found:
             case Called():
                 # `with_metaclass(Meta, Base)`, `nn.remat(Block)`: a class made from a class
                 for function in self.denotations(found.function):
@@ -208,8 +221,6 @@ class Resolver:
                 return None
             case Assigned():
                 return self._base_kind([found.value])
-            case _:
-                return None
 
     def ancestry(self, binding: Class) -> list[Class]:
         """The class and its bases in the workspace, nearest first; each before all of its own bases, as in Python."""
@@ -243,14 +254,20 @@ class Resolver:
 
     # --- functions ---
 
-    def _heads(self, bindings: Bindings) -> Iterator[Denotation]:
+    def _heads(self, decorator: Bindings) -> Iterator[Denotation]:
         """A decorator, and what its call is made of: `partial(jax.jit, ...)` has `partial` and `jax.jit`."""
-        for found in self.denotations(bindings):
-            yield found
-            if isinstance(found, Called):
-                yield from self._heads(found.function)
-                for argument in found.arguments:
-                    yield from self._heads(argument)
+        seen: set[int] = set()
+        stack = [decorator]
+        while stack:
+            for found in self.denotations(stack.pop()):
+                yield found
+                if id(found) in seen:
+                    continue
+                seen.add(id(found))
+                if isinstance(found, Called):
+                    stack += [found.function, *found.arguments]
+                elif isinstance(found, Assigned):
+                    stack.append(found.value)
 
     def library_name(self, found: Denotation) -> str:
         """Dotted name of something of a library, empty for anything else.

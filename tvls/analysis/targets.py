@@ -99,14 +99,18 @@ def _makes_program(value: Bindings, resolver: Resolver) -> bool:
 
 def _wrapped(value: Bindings, resolver: Resolver) -> Function | None:
     """The function inside `jax.jit(jax.vmap(f))`."""
-    for found in resolver.denotations(value):
-        if isinstance(found, Function):
-            return found
+    seen: set[int] = set()
+    while True:
+        found = next(iter(resolver.denotations(value)), None)
+        if found is None or id(found) in seen or isinstance(found, Function):
+            return found if isinstance(found, Function) else None
+        seen.add(id(found))
         if isinstance(found, Assigned):
-            return _wrapped(found.value, resolver)
-        if isinstance(found, Called) and found.arguments:
-            return _wrapped(found.arguments[0], resolver)
-    return None
+            value = found.value
+        elif isinstance(found, Called) and found.arguments:
+            value = found.arguments[0]
+        else:
+            return None
 
 
 def _class(binding: Class, resolver: Resolver, texts: Texts) -> Iterator[FoundTarget]:
@@ -177,11 +181,15 @@ def _fields(binding: Class, resolver: Resolver, texts: Texts, own_only_of_datacl
             fact.name,
             "keyword_only" if fact.keyword_only or owner.fact.keyword_only else "positional_or_keyword",
             texts.span(owner.path, owner.line, fact.annotation),
-            texts.span(owner.path, owner.line, fact.default),
+            _default(fact, texts.span(owner.path, owner.line, fact.default)),
         )
         for owner, fact in fields.values()
         if fact.name not in {"parent", "name"}
     ]
+
+
+def _default(fact: FieldFact, text: str | None) -> str | None:
+    return f"{text}()" if text is not None and fact.factory else text
 
 
 # --- places ----------------------------------------------------------------------------------------------------------

@@ -53,7 +53,10 @@ class ParseError(msgspec.Struct, frozen=True):
 
 
 class FileTargets(msgspec.Struct, frozen=True):
-    """`parsed` is false where the text is no valid Python now: `targets` are those of the last valid text, moved."""
+    """`parsed` is false where the text is no valid Python now: `targets` are those of the last valid text, moved.
+
+    A text that cannot reach a framework is not parsed, and counts as parsed.
+    """
 
     targets: list[FoundTarget] = []
     parsed: bool = True
