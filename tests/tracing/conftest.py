@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.tracing.workers import FAKE_WORKER, environment_of
+from tests.tracing.workers import FAKE_WORKER, TEST, environment_of
 from tvls.environments.probe import Environment
 from tvls.tracing.pool import WorkerPool
+
+
+@pytest.fixture(autouse=True)
+def named_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TEST, secrets.token_hex(8))
 
 
 @pytest.fixture

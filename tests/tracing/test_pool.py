@@ -517,7 +517,7 @@ async def test_workers_end_with_the_daemon_under_every_exit(
         sys.executable, str(Path(__file__).with_name("small_daemon.py")), str(workspace), stdin=asyncio.subprocess.PIPE
     )
     await wait_until((workspace / "started").exists, 30)
-    assert len(marked_processes()) >= 4
+    await wait_until(lambda: len(marked_processes()) >= 4)
     if how == "eof":
         assert daemon.stdin is not None
         daemon.stdin.close()

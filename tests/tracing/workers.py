@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,9 @@ import psutil
 
 from tvls.environments.launch import MARK
 from tvls.environments.probe import Environment
+
+TEST = "TVLS_TEST"
+"""Environment variable by which workers of one test are told from those of another that runs at the same time."""
 
 FAKE_WORKER = Path(__file__).with_name("fake_worker.py")
 
@@ -57,11 +61,12 @@ def environment_of(python: str, folder: Path) -> Environment:
 
 
 def marked_processes() -> list[psutil.Process]:
-    """Every live process that a worker of any test started, however it hides."""
+    """Every live process that a worker of this test started, however it hides."""
     found = []
     for process in psutil.process_iter():
         try:
-            if MARK in process.environ() and process.status() != psutil.STATUS_ZOMBIE:
+            environ = process.environ()
+            if MARK in environ and environ.get(TEST) == os.environ[TEST] and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except psutil.Error:
             continue
