@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from tvls.capture.document import Operand
 from tvls.graph.index import Graph, Port, body_id
@@ -10,10 +11,20 @@ from tvls.graph.text import literal_text, scope_label, short_type
 from tvls.protocol import types as t
 
 LISTED = 64
-"""Values that a node lists at most, of each kind, in a view."""
+"""Values that an operation lists at most, of each kind, in a view."""
+
+LISTED_OF_SCOPE = 8
+"""The same for a collapsed scope, which may read the parameters of a whole model."""
 
 
 def value_info(graph: Graph, index: int) -> t.ValueInfo:
+    known = graph.value_infos.get(index)
+    if known is None:
+        known = graph.value_infos[index] = _value_info(graph, index)
+    return known
+
+
+def _value_info(graph: Graph, index: int) -> t.ValueInfo:
     value = graph.values[index]
     role = value["role"]
     return t.ValueInfo(
@@ -75,7 +86,9 @@ def body_infos(graph: Graph, operation: int, body: str | None) -> list[t.BodyInf
     ]
 
 
-def scope_node(graph: Graph, index: int, parent: str, *, expanded: bool = False, limit: int | None = LISTED) -> t.Node:
+def scope_node(
+    graph: Graph, index: int, parent: str, *, expanded: bool = False, limit: int | None = LISTED_OF_SCOPE
+) -> t.Node:
     """A scope; expanded, it lists no values, since its contents do."""
     scope = graph.scopes[index]
     flow = graph.flow
@@ -123,12 +136,7 @@ def constant_node(graph: Graph, value: int) -> t.Node:
 
 
 def _listed(graph: Graph, values: Iterable[int], limit: int | None) -> list[t.ValueInfo]:
-    found: list[t.ValueInfo] = []
-    for value in values:
-        if len(found) == limit:
-            break
-        found.append(value_info(graph, value))
-    return found
+    return [value_info(graph, value) for value in islice(values, limit)]
 
 
 def _total(count: int, limit: int | None) -> int | None:

@@ -12,7 +12,7 @@ from typing import cast
 
 from tvls.capture.document import Evidence, Failure, Frame, Observation
 from tvls.graph.index import GraphIndex, Located
-from tvls.graph.positions import extent, frames_at, operations_of, positions
+from tvls.graph.positions import Stack, extent, frames_at, positions
 from tvls.graph.text import long_type
 from tvls.protocol import types as t
 
@@ -312,30 +312,28 @@ def _only_operation(index: GraphIndex, frames: list[int]) -> int | None:
     """Without columns (Python 3.10) a line says something about one expression only where it has one operation."""
     if len(frames) != 1:
         return None
-    frame = frames[0]
-    places = {tuple(stack.frames[: stack.frames.index(frame) + 1]) for stack in positions(index).stacks[frame]}
-    return frame if len(places) == 1 else None
+    places = {tuple(_inside(stack, frames[0])) for stack in _stacks(index, frames[0])}
+    return frames[0] if len(places) == 1 else None
 
 
-def _expression_text(
-    index: GraphIndex, frame: int, line: int, token: _Token, freshness: t.Freshness
-) -> HoverText | None:
-    """The result of the last operation of the expression, over all the times that it ran."""
-    ran = list(operations_of(index, frame))
-    if not ran:
-        return None
-    # Operations of a body come before the end of the operation that has it: the outermost graph ends an expression.
-    depth = min(_nesting(located) for located, _ in ran)
-    outermost = [(located, at) for located, at in ran if _nesting(located) == depth]
-    last_located, last = max(outermost, key=lambda found: (found[0].body or "", found[1]))
-    place = _inside(last_located, last, frame)
-    types: Counter[str] = Counter()
-    for located, at in outermost:
-        if _inside(located, at, frame) == place:
-            types[_result_type(located, at)] += 1
+@dataclass(frozen=True)
+class _Result:
+    """What an expression gave, over all the times that it ran."""
+
+    types: Counter[str]
+    primitives: list[str]
+    """Of all its operations, in program order, without repeats."""
+    last: str
+    """Primitive of the last operation, whose result it is taken to be."""
+
+
+def _expression_text(index: GraphIndex, frame: int, line: int, token: _Token, freshness: t.Freshness) -> HoverText:
+    kept: dict[int, _Result] = index.caches.setdefault("hover", {})
+    result = kept.get(frame)
+    if result is None:
+        result = kept[frame] = _result(_stacks(index, frame), frame)
     evidence = index.capture["evidence"]
-    primitives = list(dict.fromkeys(located.graph.operations[at]["primitive"] for located, at in ran))
-    text = _markdown(types, evidence, freshness) + "\n\n" + _primitives_text(primitives, last_located, last)
+    text = _markdown(result.types, evidence, freshness) + "\n\n" + _primitives_text(result)
     found = index.capture["frames"][frame]
     start, end = found.get("column"), found.get("endColumn")
     if start is None or end is None or found["line"] != line or found.get("endLine", line) != line:
@@ -343,29 +341,58 @@ def _expression_text(
     return HoverText(text, start, end)
 
 
+def _stacks(index: GraphIndex, frame: int) -> list[Stack]:
+    of = positions(index).of[frame]
+    return [*of.inner, *of.outer]
+
+
+def _result(stacks: list[Stack], frame: int) -> _Result:
+    # Operations of a body come before the end of the operation that has it: the outermost graph ends an expression.
+    depth = min(_nesting(stack.located) for stack in stacks)
+    outermost = [stack for stack in stacks if _nesting(stack.located) == depth]
+    final = max(outermost, key=lambda stack: (stack.located.body or "", stack.operations[-1]))
+    place = _inside(final, frame)
+    shapes: Counter[tuple[tuple[str, tuple[int, ...]], ...]] = Counter()
+    for stack in outermost:
+        if _inside(stack, frame) == place:
+            graph = stack.located.graph
+            last = graph.operations[stack.operations[-1]]["primitive"]
+            for at in stack.operations:
+                # Without columns in a library, one stack may hold several operations of each time that it ran.
+                if graph.operations[at]["primitive"] == last:
+                    values = [graph.values[value] for value in graph.operations[at]["outputs"]]
+                    shapes[tuple((value["dtype"], tuple(value["shape"])) for value in values)] += 1
+    types: Counter[str] = Counter()
+    for found, count in shapes.items():
+        types[_result_type(found)] += count
+    primitives: dict[str, None] = {}
+    for stack in sorted(stacks, key=lambda stack: (_nesting(stack.located), stack.operations[0])):
+        for at in stack.operations:
+            primitives[stack.located.graph.operations[at]["primitive"]] = None
+    return _Result(types, list(primitives), final.located.graph.operations[final.operations[-1]]["primitive"])
+
+
 def _nesting(located: Located) -> int:
     return 0 if located.body is None else 1 + located.body.count(">")
 
 
-def _inside(located: Located, at: int, frame: int) -> list[int]:
-    """Frames from the operation out to `frame`: the same for every time that the same place in the code ran."""
-    frames = located.graph.operations[at]["frames"]
-    return frames[: frames.index(frame) + 1]
+def _inside(stack: Stack, frame: int) -> list[int]:
+    """Frames from the operations out to `frame`: the same for every time that the same place in the code ran."""
+    return stack.frames[: stack.frames.index(frame) + 1]
 
 
-def _result_type(located: Located, at: int) -> str:
-    values = [located.graph.values[value] for value in located.graph.operations[at]["outputs"]]
-    types = [long_type(value["shape"], value["dtype"]) for value in values]
+def _result_type(values: Sequence[tuple[str, tuple[int, ...]]]) -> str:
+    types = [long_type(shape, dtype) for dtype, shape in values[: SHAPES_SHOWN + 1]]
     if len(types) == 1:
         return types[0]
     shown = ", ".join(types[:SHAPES_SHOWN])
     return f"({shown}, …)" if len(types) > SHAPES_SHOWN else f"({shown})"
 
 
-def _primitives_text(primitives: list[str], located: Located, last: int) -> str:
+def _primitives_text(result: _Result) -> str:
+    primitives = result.primitives
     if len(primitives) == 1:
         return f"`{primitives[0]}`"
     shown = ", ".join(f"`{primitive}`" for primitive in primitives[:PRIMITIVES_SHOWN])
     more = f" and {len(primitives) - PRIMITIVES_SHOWN} more" if len(primitives) > PRIMITIVES_SHOWN else ""
-    final = located.graph.operations[last]["primitive"]
-    return f"{shown}{more}; the shape is that of the last, `{final}`"
+    return f"{shown}{more}; the shape is that of the last, `{result.last}`"

@@ -6,8 +6,10 @@ its own). All but the raw lists is built when it is first asked for, in passes l
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, cast
@@ -15,6 +17,7 @@ from urllib.parse import quote, unquote
 
 from tvls.capture.document import Body, Capture, Frame, Operand, Operation, Scope, Tree, Value
 from tvls.graph.text import child_place, scope_label
+from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 
 PRODUCED_NOWHERE = -1
@@ -75,6 +78,10 @@ class Graph:
         self.outputs = outputs
         self._listed_inputs = inputs
         self._body_graphs: dict[int, Graph] = {}
+        self.value_infos: dict[int, t.ValueInfo] = {}
+        """Values as they travel, made when they are first asked for."""
+        self.scope_nodes: dict[int, t.Node] = {}
+        """Collapsed scopes as they are drawn; the capture does not change, and so neither do they."""
         self.layouts: OrderedDict[frozenset[str], Any] = OrderedDict()
         """The last layouts of `view`, which owns them."""
 
@@ -431,8 +438,21 @@ class GraphIndex:
         from tvls.graph.positions import positions
 
         graph = self.program
-        _ = (graph.slots, graph.operation_counts, graph.flow, graph.call_frames, graph.inputs, graph.uses)
-        positions(self)
+        with collector_paused():
+            _ = (graph.slots, graph.operation_counts, graph.flow, graph.call_frames, graph.inputs, graph.uses)
+            positions(self)
+
+
+@contextmanager
+def collector_paused() -> Generator[None]:
+    """No cyclic garbage collection while many objects are made that stay: each pass would walk all of them again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def body_id(outer: str | None, operation_id: str, at: int) -> str:

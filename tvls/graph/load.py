@@ -11,7 +11,7 @@ import msgspec
 
 from tvls.capture.document import FORMAT_VERSION, Body, Capture, Failure, Frame, Operand, Operation, Scope, Tree, Value
 from tvls.capture.encoding import capture_id
-from tvls.graph.index import tree_children
+from tvls.graph.index import collector_paused, tree_children
 from tvls.protocol.errors import TvlsError
 
 
@@ -41,7 +41,8 @@ def load(data: bytes) -> Capture | Failure:
     an index that points nowhere, or content that does not match its `captureId`.
     """
     try:
-        return _load(data)
+        with collector_paused():
+            return _load(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, _Fault) as fault:
         raise TvlsError(
             "captureInvalid", f"This is not a readable capture: {fault}", "Trace the model again to write a new one."

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from heapq import merge
+from itertools import groupby
 from typing import NamedTuple, cast
 
 from tvls.capture.document import Frame
@@ -20,6 +19,16 @@ class Stack(NamedTuple):
     located: Located
     frames: list[int]
     operations: list[int]
+    """In program order."""
+
+
+@dataclass
+class Of:
+    """Stacks that a frame is part of, each list in the order of the first operations, graph by graph."""
+
+    inner: list[Stack] = field(default_factory=list[Stack])
+    """Those in which it is the innermost workspace frame."""
+    outer: list[Stack] = field(default_factory=list[Stack])
 
 
 @dataclass
@@ -27,7 +36,9 @@ class Positions:
     """Workspace frames by the lines that they cover, and the stacks that each is part of."""
 
     at_line: dict[tuple[str, int], list[int]] = field(default_factory=dict[tuple[str, int], list[int]])
-    stacks: dict[int, list[Stack]] = field(default_factory=dict[int, list[Stack]])
+    of: dict[int, Of] = field(default_factory=dict[int, Of])
+    totals: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    """Operations of a line, where they were counted already."""
 
 
 class Hits(NamedTuple):
@@ -54,11 +65,16 @@ def _build(index: GraphIndex) -> Positions:
             stack = stacks.get(key)
             if stack is None:
                 stack = stacks[key] = Stack(located, operation["frames"], [])
+                innermost = True
                 for frame in dict.fromkeys(key):
                     if workspace[frame]:
-                        found.stacks.setdefault(frame, []).append(stack)
+                        of = found.of.get(frame)
+                        if of is None:
+                            of = found.of[frame] = Of()
+                        (of.inner if innermost else of.outer).append(stack)
+                        innermost = False
             stack.operations.append(at)
-    for at in found.stacks:
+    for at in found.of:
         frame = table[at]
         for line in range(frame["line"], frame.get("endLine", frame["line"]) + 1):
             found.at_line.setdefault((frame["path"], line), []).append(at)
@@ -98,47 +114,52 @@ def frames_at(index: GraphIndex, path: str, line: int, column: int) -> tuple[lis
     return inside, [at for at in here if at not in chosen]
 
 
-def operations_of(index: GraphIndex, frame: int) -> Iterator[tuple[Located, int]]:
-    """Operations with this frame: first those for which it is the innermost workspace frame, each in program order."""
-    table = index.capture["frames"]
-    inner: list[Stack] = []
-    outer: list[Stack] = []
-    for stack in positions(index).stacks.get(frame, ()):
-        innermost = next(at for at in stack.frames if table[at]["workspace"])
-        (inner if innermost == frame else outer).append(stack)
-    for group in (inner, outer):
-        yield from _in_program_order(group)
-
-
-def _in_program_order(stacks: Iterable[Stack]) -> Iterator[tuple[Located, int]]:
-    by_graph: dict[int, tuple[Located, list[list[int]]]] = {}
-    for stack in stacks:
-        by_graph.setdefault(id(stack.located), (stack.located, []))[1].append(stack.operations)
-    for located, runs in by_graph.values():
-        for operation in merge(*runs):
-            yield located, operation
+def first_operations(stacks: list[Stack], limit: int) -> list[tuple[Located, int]]:
+    """The first operations of stacks of one frame, in program order, graph by graph."""
+    found: list[tuple[Located, int]] = []
+    for located, group in groupby(stacks, key=lambda stack: stack.located):
+        left = limit - len(found)
+        if left <= 0:
+            break
+        first: list[int] = []
+        for stack in group:
+            if len(first) == left and first[-1] < stack.operations[0]:
+                break
+            first = sorted([*first, *stack.operations[:left]])[:left]
+        found += [(located, at) for at in first]
+    return found
 
 
 def nodes_at(index: GraphIndex, path: str, line: int, column: int, limit: int = DEFAULT_HITS) -> Hits:
     """Operations that come from a source position, those of bodies included; at most `limit` of `total`.
 
     `path` is workspace-relative, `line` 1-based, `column` a UTF-8 byte offset. Operations whose range contains the
-    position come first, the smallest range first; then those that only share the line.
+    position come first, the smallest range first, the code itself before what it calls; then those that only share the
+    line.
     """
     inside, beside = frames_at(index, path, line, column)
-    stacks = {id(stack): stack for at in (*inside, *beside) for stack in positions(index).stacks[at]}
-    total = sum(len(stack.operations) for stack in stacks.values())
-    hits: list[t.NodeHit] = []
-    seen: set[tuple[int, int]] = set()
+    of = positions(index).of
+    hits: dict[tuple[int, int], t.NodeHit] = {}
     for at in (*inside, *beside):
-        for located, operation in operations_of(index, at):
-            if len(hits) >= limit:
-                return Hits(hits, total)
-            key = (id(located), operation)
-            if key not in seen:
-                seen.add(key)
-                hits.append(operation_hit(index, located, operation))
-    return Hits(hits, total)
+        for stacks in (of[at].inner, of[at].outer):
+            # As many as are there already may come again.
+            for located, operation in first_operations(stacks, limit):
+                key = (id(located), operation)
+                if len(hits) < limit and key not in hits:
+                    hits[key] = operation_hit(index, located, operation)
+        if len(hits) >= limit:
+            break
+    return Hits(list(hits.values()), _total(index, path, line))
+
+
+def _total(index: GraphIndex, path: str, line: int) -> int:
+    known = positions(index)
+    total = known.totals.get((path, line))
+    if total is None:
+        here = [known.of[at] for at in known.at_line.get((path, line), ())]
+        stacks = {id(stack): len(stack.operations) for of in here for stack in (*of.inner, *of.outer)}
+        total = known.totals[path, line] = sum(stacks.values())
+    return total
 
 
 def operation_hit(index: GraphIndex, located: Located, operation: int) -> t.NodeHit:

@@ -80,9 +80,14 @@ def view(
             edges += _operation_edges(graph, layout, child)
         else:
             is_open = ~child in layout.open
-            nodes.append(scope_node(graph, ~child, parent, expanded=is_open))
-            if not is_open:
-                edges += _scope_edges(graph, layout, ~child)
+            if is_open:
+                nodes.append(scope_node(graph, ~child, parent, expanded=True))
+                continue
+            node = graph.scope_nodes.get(~child)
+            if node is None:
+                node = graph.scope_nodes[~child] = scope_node(graph, ~child, parent)
+            nodes.append(node)
+            edges += _scope_edges(graph, layout, ~child)
     nodes += [constant_node(graph, value) for value in _slice(constants, start - first_constant, stop - first_constant)]
     for port in _slice(outputs, start - first_output, stop - first_output):
         nodes.append(output_node(graph, port))
