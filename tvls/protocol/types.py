@@ -13,8 +13,11 @@ import msgspec
 from tvls.capture.document import Coverage, Evidence, TargetKind
 
 
-class Wire(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
-    """Base of everything that travels: camelCase on the wire, defaults left out."""
+class Wire(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, gc=False):
+    """Base of everything that travels: camelCase on the wire, defaults left out.
+
+    Trees without cycles, so the cyclic garbage collector has nothing to look for in them.
+    """
 
 
 # --- positions -------------------------------------------------------------------------------------------------------
