@@ -122,3 +122,102 @@ NNX = [
     Case("nnx_models", "train_step", inputs=factory("nnx_models", "make_train_inputs")),
 ]
 CASES = {f"{case.module}.{case.name}": case for case in FUNCTIONS + LINEN + NNX}
+
+
+@dataclass
+class Fault:
+    """A setup, or a program, that has to fail: with this kind, at this key or in this phase, saying this."""
+
+    case: Case
+    kind: str
+    says: str
+    key: str = ""
+    phase: str = ""
+    limits: dict[str, Any] = field(default_factory=dict)
+    device: str = "cpu"
+
+
+def _identity(*args: Any, label: str, **kwargs: Any) -> Case:
+    return Case("functions", "identity", list(args), label=label, **kwargs)
+
+
+_seventeen = [tensor(1)] * 257
+FAULTS = {
+    fault.case.name: fault
+    for fault in [
+        Fault(_identity(tensor(2, dtype="float64"), label=":f64"), "dtype", "JAX_ENABLE_X64", "inputs.args[0].dtype"),
+        Fault(_identity([tensor(2, dtype="int64")], label=":i64"), "dtype", "narrow", "inputs.args[0][0].dtype"),
+        Fault(_identity(tensor(2, dtype="flot32"), label=":typo"), "dtype", "float32", "inputs.args[0].dtype"),
+        Fault(_identity(tensor(dtype="key<fri>"), label=":key"), "dtype", "fry", "inputs.args[0].dtype"),
+        Fault(_identity(tensor(2, -1), label=":negative"), "setup", "negative", "inputs.args[0].shape[1]"),
+        Fault(_identity({**tensor(), "shape": [True]}, label=":bool"), "setup", "boolean", "inputs.args[0].shape[0]"),
+        Fault(_identity({**tensor(), "shape": 3}, label=":shape"), "setup", "list", "inputs.args[0].shape"),
+        Fault(
+            _identity({**tensor(2), "requires_grad": True}, label=":grad"),
+            "setup",
+            "requires_grad",
+            "inputs.args[0].requires_grad",
+        ),
+        Fault(_identity(_seventeen, label=":arrays"), "limit", "256", "inputs.args[0][256]"),
+        Fault(_identity(tensor(2048, 2049), label=":elements"), "limit", "4,194,304", "inputs.args[0]"),
+        Fault(_identity(tensor(2), init={"args": [1]}, label=":init"), "init", "inputs", "init.args", "init"),
+        Fault(
+            _identity(inputs=factory("linen_models", "make_train_inputs"), label=":inputs"),
+            "exception",
+            "identity",
+            phase="trace",
+        ),
+        Fault(
+            _identity(inputs=factory("functions", "make_configured", power=1), label=":mapping"),
+            "inputs",
+            "mapping",
+            "inputs.factory",
+        ),
+        Fault(
+            _identity(init=factory("functions", "make_keys"), label=":callable"),
+            "init",
+            "callable",
+            "init.factory",
+            "init",
+        ),
+        Fault(
+            _identity(inputs=factory("functions", "make_wide"), label=":wide"), "dtype", "float64", "inputs.kwargs.x"
+        ),
+        Fault(
+            Case("linen_models", "MLP", [tensor(2, 3)], init=factory("linen_models", "make_other")),
+            "init",
+            "MLP",
+            "init.factory",
+        ),
+        Fault(Case("functions", "fails", [tensor(4)]), "exception", "shape", phase="trace"),
+        Fault(_identity(tensor(2), label=":cuda"), "device", "cuda:3", "device", device="cuda:3"),
+        Fault(_identity(tensor(2), label=":device"), "device", "tpu", "device", device="tpu"),
+        Fault(
+            Case("functions", "numeric", [tensor(3, 3)], label=":operations"),
+            "limit",
+            "10",
+            phase="encode",
+            limits={"operations": 10},
+        ),
+        Fault(
+            Case("functions", "scopes", [tensor(3)], label=":scopes"),
+            "limit",
+            "3",
+            phase="encode",
+            limits={"scopes": 3},
+        ),
+        Fault(
+            Case("functions", "scopes", [tensor(3)], label=":values"),
+            "limit",
+            "5",
+            phase="encode",
+            limits={"values": 5},
+        ),
+    ]
+}
+CASES.update(
+    {
+        f"random:{seed}": Case("functions", "random_program", [tensor(4), tensor(4), seed], label=f":{seed}")
+        for seed in range(24)
+    }
+)

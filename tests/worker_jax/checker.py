@@ -1,7 +1,7 @@
 """An independent reading of jaxprs, and of capture documents, as comparable programs.
 
 A program is `{"ops", "outs"}`; an operation `{"primitive", "inputs", "outputs", "bodies"}`. Operands are `["in", position]`,
-`["const", shape, dtype]`, `["lit", text, dtype]` and `["op", number, output]`.
+`["const", shape, dtype]`, `["lit", text, dtype]`, `["op", number, output]`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def program_of_jaxpr(jaxpr: Any) -> dict[str, Any]:
         for eqn in jaxpr.eqns:
             operands = [token(env, atom) for atom in eqn.invars]
             if eqn.primitive.name in CALLS:
-                (inner,) = [found for found in _subprograms(eqn.params, core)][:1]
+                inner = _subprograms(eqn.params, core)[0]
                 results = inline(inner, operands)
             else:
                 bodies = [program_of_jaxpr(inner) for inner in _subprograms(eqn.params, core)]

@@ -1,7 +1,7 @@
 """Runs in the models' interpreter: captures cases with the real worker code, and reads the same models with plain JAX.
 
-`runner.py OUT NAME…` writes `{name: {"document", "reference"}}`. Every capture and every reference has a process of its own,
-forked after the imports, as the warm worker does it.
+`runner.py OUT NAME…` writes `{name: {"document", "backends", "reference"}}`. Every capture and every reference has a
+process of its own, forked after the imports, as the warm worker does it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 import os
 import sys
 import traceback
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(HERE, "models")
@@ -19,6 +20,7 @@ sys.path[:0] = [HERE, os.path.dirname(os.path.dirname(HERE))]
 
 import cases  # noqa: E402
 import checker  # noqa: E402
+
 from tvls.worker import trace  # noqa: E402
 
 
@@ -28,7 +30,7 @@ def in_fork(work: Callable[[], bytes]) -> bytes:
     if pid == 0:
         try:
             data = work()
-        except BaseException:
+        except BaseException:  # noqa: BLE001
             data = json.dumps({"crash": traceback.format_exc()}).encode()
         with os.fdopen(write, "wb") as stream:
             stream.write(data)
@@ -40,12 +42,26 @@ def in_fork(work: Callable[[], bytes]) -> bytes:
     return data
 
 
-def capture(case: cases.Case) -> bytes:
-    target = {"kind": case.kind, "module": case.module, "qualname": case.qualname, "path": f"{case.module}.py", "line": 1}
-    request = {"workspace": MODELS, "sysPath": [MODELS], "target": target, "setup": case.setup, "limits": {}}
+def capture(case: cases.Case, limits: dict[str, Any], device: str) -> bytes:
+    target = {
+        "kind": case.kind,
+        "module": case.module,
+        "qualname": case.qualname,
+        "path": f"{case.module}.py",
+        "line": 1,
+    }
+    request = {"workspace": MODELS, "sysPath": [MODELS], "target": target, "setup": {**case.setup, "device": device}}
     os.chdir(MODELS)
     sys.path.insert(0, MODELS)
-    return trace.run(request, lambda phase: None)
+    document = json.loads(trace.run({**request, "limits": limits}, lambda phase: None))
+    return json.dumps({"document": document, "backends": backends()}).encode()
+
+
+def backends() -> list[str]:
+    """JAX backends that this process has initialised."""
+    from jax._src import xla_bridge
+
+    return sorted(xla_bridge._backends)
 
 
 def reference(case: cases.Case) -> bytes:
@@ -81,7 +97,7 @@ def reference(case: cases.Case) -> bytes:
         given, merge = split((args, kwargs))
         streams = sorted(case.streams)
         key = jax.eval_shape(lambda: jax.random.key(0))
-        keys = {name: key for name in streams}
+        keys = dict.fromkeys(streams, key)
         if model.scope is not None:
             model, state = model.unbind()
         else:
@@ -177,15 +193,17 @@ def value(item: Any) -> Any:
 
 
 def main() -> None:
-    out, names = sys.argv[1], sys.argv[2:] or list(cases.CASES)
+    out, names = sys.argv[1], sys.argv[2:] or [*cases.CASES, *cases.FAULTS]
     trace.load_framework("jax")
     results: dict[str, Any] = {}
     for name in names:
+        fault = cases.FAULTS.get(name)
+        if fault is not None:
+            results[name] = json.loads(in_fork(lambda at=fault: capture(at.case, at.limits, at.device)))
+            continue
         case = cases.CASES[name]
-        results[name] = {
-            "document": json.loads(in_fork(lambda case=case: capture(case))),
-            "reference": json.loads(in_fork(lambda case=case: reference(case))),
-        }
+        results[name] = json.loads(in_fork(lambda case=case: capture(case, {}, "cpu")))
+        results[name]["reference"] = json.loads(in_fork(lambda case=case: reference(case)))
     with open(out, "w") as stream:
         json.dump(results, stream)
 

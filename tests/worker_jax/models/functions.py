@@ -188,12 +188,19 @@ class Report:
 
 
 def odd_outputs(x):
-    return {"d": Distribution(x * 2), "r": Report(x + 1, "fine"), "s": "text", "n": 3, "x": x, "none": None, "c": 1 + 2j}
+    return {
+        "d": Distribution(x * 2),
+        "r": Report(x + 1, "fine"),
+        "s": "text",
+        "n": 3,
+        "x": x,
+        "none": None,
+        "c": 1 + 2j,
+    }
 
 
 def literals(x):
-    y = x if x.shape else x
-    return jnp.float32(2.0), y, jnp.where(x > jnp.inf, -jnp.inf, jnp.nan), np.arange(3), 1.5
+    return jnp.float32(2.0), x, jnp.where(x > jnp.inf, -jnp.inf, jnp.nan), np.arange(3), 1.5
 
 
 def reused(x):
@@ -261,3 +268,49 @@ def make_method(power):
 def fails(x):
     y = jnp.sin(x)
     return y @ jnp.ones((5, 5))
+
+
+def random_program(x, y, seed):
+    """A program drawn from a seed: operations in random order inside random nestings of transformations."""
+    rng = np.random.default_rng(seed)
+    unary = [jnp.sin, jax.nn.relu, jax.nn.silu, jnp.exp, softclip, block, lambda v: v[::-1], lambda v: v * 2.5]
+    binary = [jnp.add, jnp.maximum, halved, lambda a, b: jnp.where(a > b, a, b), lambda a, b: a.at[0].add(b[0])]
+
+    def straight(values, length):
+        values = list(values)
+        for _ in range(length):
+            if rng.random() < 0.5:
+                values.append(unary[rng.integers(len(unary))](values[rng.integers(len(values))]))
+            else:
+                first, second = (values[rng.integers(len(values))] for _ in range(2))
+                values.append(binary[rng.integers(len(binary))](first, second))
+        return values[-2:]
+
+    def nested(values, depth):
+        first, second = straight(values, int(rng.integers(1, 5)))
+        if depth == 0:
+            return first, second
+        form = int(rng.integers(6))
+        if form == 0:
+            return jax.jit(lambda a, b: nested((a, b), depth - 1))(first, second)
+        if form == 1:
+            return jax.lax.cond(
+                first[0] > 0, lambda a, b: (b, a), lambda a, b: nested((a, b), depth - 1), first, second
+            )
+        if form == 2:
+            carry, out = jax.lax.scan(
+                lambda c, r: (nested((c, c + r), depth - 1)[0], r), first, jnp.stack([second] * 2)
+            )
+            return carry, out[0]
+        if form == 3:
+            return jax.checkpoint(lambda a, b: nested((a, b), depth - 1))(first, second)
+        if form == 4:
+            return jax.grad(lambda a: jnp.sum(nested((a, second), depth - 1)[0]))(first), second
+        mapped = jax.vmap(lambda a, b: nested((a, b), depth - 1))(jnp.stack([first] * 2), jnp.stack([second] * 2))
+        return mapped[0][0], second
+
+    return nested(nested((x, y), 2), 1)
+
+
+def make_wide():
+    return {"x": np.zeros(3)}

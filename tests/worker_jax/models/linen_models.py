@@ -1,6 +1,7 @@
 """Linen modules in the forms that people write."""
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import flax.linen as nn
 import jax

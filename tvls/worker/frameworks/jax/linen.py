@@ -25,7 +25,7 @@ class Needs:
     A trace starts without streams, as a model may ask which there are, and takes another way if there is one.
     """
 
-    streams: Set[str] = field(default_factory=lambda: set())  # noqa: PIE807
+    streams: Set[str] = field(default_factory=lambda: set())
     mutable: Set[str] = field(default_factory=lambda: set())
 
 

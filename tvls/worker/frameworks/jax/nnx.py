@@ -16,7 +16,7 @@ from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, is_array, placement
 from tvls.worker.frameworks.jax.calls import Flat, Leaf, arguments, read_call
 from tvls.worker.frameworks.jax.scopes import Modules
-from tvls.worker.frameworks.jax.tracing import Plan
+from tvls.worker.frameworks.jax.tracing import Plan, Written
 from tvls.worker.frameworks.jax.trees import key_text, resolve
 from tvls.worker.job import Job, SetupFault
 from tvls.worker.values import Budget, build_call
@@ -150,8 +150,7 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
         call = lib.jax.tree_util.tree_map(functools.partial(_swap, replace=replace), call, is_leaf=is_object)
         before = _current(objects, merged)
         result = _apply(callee, call)
-        state = written(objects, merged, before)
-        return (result, state) if state else result
+        return Written(result, written(objects, merged, before))
 
     return Plan([*objects.leaves, *given.leaves], run, shift, given.static, notes, Modules())
 

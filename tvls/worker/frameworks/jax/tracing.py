@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Sequence
 
@@ -35,29 +36,55 @@ class Plan:
 
 
 @dataclass
+class Written:
+    """A result together with the state that the call may have changed, by the name of its leaf."""
+
+    result: Any
+    state: Dict[str, Any]
+
+
+@dataclass
 class Traced:
     plan: Plan
     closed: Any
     outputs: Dict[str, Any]
+    written: Dict[str, int]
+    """Outputs that are new state, by name; among them what a call only passed through."""
 
 
 def trace(plan: Plan) -> Traced:
     """Trace a plan. Exceptions of the user's code pass through."""
     found: Dict[str, Any] = {}
+    state: Dict[str, int] = {}
 
     def tvls_entry(*tracers: Any) -> List[Any]:  # stacks.py knows this name: frames outside it are not the program's
         arrays: List[Any] = []
-        found.update(outputs(plan.run(tracers), arrays))
+        result = plan.run(tracers)
+        written = result if isinstance(result, Written) else Written(result, {})
+        found.update(outputs(written.result, arrays))
+        for name, array in written.state.items():
+            state[name] = len(arrays)
+            arrays.append(array)
         return arrays
 
     closed = lib.jax.make_jaxpr(tvls_entry)(*[leaf.array for leaf in plan.leaves])
-    return Traced(plan, closed, found)
+    return Traced(plan, closed, found, state)
 
 
 def document(traced: Traced, job: Job) -> Dict[str, Any]:
     """The part of the capture document that a framework makes. Raises LimitExceeded."""
+    program.check_size(traced.closed.jaxpr, job.limits)
+    collecting = gc.isenabled()
+    gc.disable()  # a large program makes millions of containers and no garbage: collections would double the time
+    try:
+        return _document(traced, job)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _document(traced: Traced, job: Job) -> Dict[str, Any]:
     plan, jaxpr = traced.plan, traced.closed.jaxpr
-    program.check_size(jaxpr, job.limits)
     shared = program.new_shared(job.limits, job.frames, plan.modules)
     graph = program.new_graph(shared)
     env: program.Environment = {}
@@ -73,6 +100,9 @@ def document(traced: Traced, job: Job) -> Dict[str, Any]:
     program.expand(shared, graph, jaxpr, env, 0, ())
     results = [program.read(shared, graph, env, atom) for atom in jaxpr.outvars]
     inputs = [env[var].operand for var in jaxpr.invars]
+    returned = resolve(traced.outputs, lambda output: results[output])
+    before = {leaf.name: operand for leaf, operand in zip(plan.leaves, inputs, strict=True)}
+    written = {name: results[at] for name, at in traced.written.items() if results[at] != before.get(name)}
     return {
         "backend": "jaxpr",
         "evidence": "inferred",
@@ -81,7 +111,7 @@ def document(traced: Traced, job: Job) -> Dict[str, Any]:
             "args": [resolve(tree, lambda leaf: inputs[leaf]) for tree in plan.inputs["args"]],
             "kwargs": {name: resolve(tree, lambda leaf: inputs[leaf]) for name, tree in plan.inputs["kwargs"].items()},
         },
-        "outputs": resolve(traced.outputs, lambda output: results[output]),
+        "outputs": {"tuple": [returned, {"dict": written}]} if written else returned,
         "values": graph.values,
         "operations": graph.operations,
         "scopes": graph.scopes.items,
