@@ -15,12 +15,14 @@ from pygls.lsp.server import LanguageServer
 
 from tvls.protocol.errors import TvlsError
 from tvls.server import loop, stdio
+from tvls.server.documents import Documents
 from tvls.server.rpc import Protocol, strict_converter
 
 client = LanguageServer("faulty", "1", protocol_cls=Protocol, converter_factory=strict_converter)
 protocol = client.protocol
 assert isinstance(protocol, Protocol)
 log: list[str] = []
+documents = Documents()
 
 
 def initialize(params: lsp.InitializeParams) -> lsp.InitializeResult:
@@ -93,6 +95,15 @@ def prints(_: Any) -> str:
     return eaten.stdout.decode().strip()
 
 
+def set_encoding(params: Any) -> None:
+    documents.encoding = params
+
+
+def text(params: Any) -> str | None:
+    document = documents.get(params)
+    return document.text if document else None
+
+
 def block(params: Any) -> None:
     time.sleep(params["seconds"])
 
@@ -119,6 +130,8 @@ RESULTS: dict[str, Any] = {
 HANDLERS: dict[str, Any] = {
     "test/echo": lambda params: params,
     "test/log": lambda params: list(log),
+    "test/encoding": set_encoding,
+    "test/text": text,
     "test/clear": lambda params: log.clear(),
     "test/large": lambda params: "x" * params["size"],
     "test/exit": leave,
@@ -142,6 +155,11 @@ protocol.on_request(lsp.TEXT_DOCUMENT_HOVER, lambda params: lsp.Hover(contents=p
 protocol.on_request("tvls/graph/view", lambda params: params)
 for method, run in HANDLERS.items():
     protocol.on_request(method, run, msgspec.json.decode)
+protocol.on_notification(lsp.TEXT_DOCUMENT_DID_OPEN, lambda params: documents.open(params.text_document))
+protocol.on_notification(
+    lsp.TEXT_DOCUMENT_DID_CHANGE,
+    lambda params: documents.change(params.text_document.uri, params.text_document.version, params.content_changes),
+)
 protocol.on_notification("test/plain", plain, msgspec.json.decode)
 protocol.on_notification("test/exitNotification", fails_to_notify, msgspec.json.decode)
 

@@ -8,7 +8,12 @@ def serve() -> int:
 
     Imported late: the rest of the command line does without the LSP types, which take most of the start-up time.
     """
+    import gc
+
+    gc.disable()  # the imports make many objects and no garbage
     from tvls.server.main import serve_stdio
     from tvls.session import Session
 
+    gc.freeze()
+    gc.enable()
     return serve_stdio(Session)
