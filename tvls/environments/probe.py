@@ -106,13 +106,13 @@ def require(environment: Environment, kind: str) -> None:
 
 
 def fingerprint(environment: Environment) -> str:
-    """Digest over the interpreter's file, `pyvenv.cfg` and the names and times of everything installed.
+    """Digest over the interpreter's file (and the wrapper's), `pyvenv.cfg`, and names and times of what is installed.
 
     Differs as soon as a distribution is installed, removed, upgraded or made editable. A few stat calls for each
     distribution and no file is read: cheap enough for every check of freshness.
     """
     entries: list[str] = []
-    for path in (environment.executable, str(Path(environment.prefix) / "pyvenv.cfg")):
+    for path in {environment.executable, environment.command[0], str(Path(environment.prefix) / "pyvenv.cfg")}:
         entries.append(_stamp(path))
     for folder in environment.paths:
         try:

@@ -46,7 +46,10 @@ def serve_own_packages():  # type: () -> None
             # type: (str, object, object) -> importlib.machinery.ModuleSpec | None
             if fullname == "tvls":
                 init = os.path.join(root, "__init__.py")
-                return importlib.util.spec_from_file_location(fullname, init, submodule_search_locations=[])
+                spec = importlib.util.spec_from_file_location(fullname, init, submodule_search_locations=[])
+                if spec is not None and spec.submodule_search_locations is not None:
+                    del spec.submodule_search_locations[:]  # an empty list was taken for "the folder of the file"
+                return spec
             parts = fullname.split(".")
             if parts[0] != "tvls" or parts[1] not in ("worker", "capture"):
                 return None

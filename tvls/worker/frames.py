@@ -67,7 +67,9 @@ def traceback_frames(places: Places, traceback: Optional[TracebackType]) -> List
     frames: List[Frame] = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if not traceback.tb_frame.f_globals.get("__name__", "").startswith("tvls.worker."):
+        own = traceback.tb_frame.f_globals.get("__name__", "").startswith("tvls.worker.")
+        # Python itself hides the import machinery where it is all that stands between an import and a module.
+        if not own and not code.co_filename.startswith("<frozen importlib"):
             line, end_line, column, end_column = _position(code, traceback)
             name: str = getattr(code, "co_qualname", code.co_name)
             frames.append(make_frame(places.portable(code.co_filename), name, line, column, end_line, end_column))

@@ -284,6 +284,7 @@ def _failure(
         detail["limit"] = fault.limit
     elif isinstance(fault, SetupFault):
         detail["kind"] = fault.kind
+        detail["frames"] = []  # a mistake of the setup has no place in the program
         if fault.key is not None:
             detail["key"] = fault.key
         if fault.limit is not None:

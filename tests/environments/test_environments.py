@@ -1,0 +1,211 @@
+"""Interpreters: found without being run, probed with errors that say what to do, watched for changed packages."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tvls.environments.find import find
+from tvls.environments.probe import Environment, fingerprint, probe, require
+from tvls.protocol.errors import TvlsError
+
+
+def make_program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def fake_venv(prefix: Path, canary: Path, config: str = "version = 3.11.7\n") -> Path:
+    """A virtual environment whose interpreter tells that it was run."""
+    program = make_program(prefix / "bin" / "python", f"#!/bin/sh\ntouch '{canary}'\n")
+    (prefix / "pyvenv.cfg").write_text(config)
+    return program
+
+
+def test_finding_runs_nothing_and_reads_versions_from_files(tmp_path: Path) -> None:
+    # R4
+    canary = tmp_path / "ran"
+    folder = tmp_path / "work"
+    own = fake_venv(folder / ".venv", canary)
+    second = fake_venv(folder / "venv", canary, "home = /usr\nversion_info = 3.12.1.final.0\n")
+    active = fake_venv(tmp_path / "active", canary, "home = /usr\n")
+    conda = make_program(tmp_path / "conda" / "bin" / "python", f"#!/bin/sh\ntouch '{canary}'\n")
+    (tmp_path / "conda" / "conda-meta").mkdir()
+    (tmp_path / "conda" / "conda-meta" / "python-3.10.4-h12debd9_0.json").write_text("{}")
+    (tmp_path / "conda" / "conda-meta" / "python-dateutil-2.9.0.json").write_text("{}")
+    on_path = make_program(tmp_path / "bin" / "python3", f"#!/bin/sh\ntouch '{canary}'\n")
+    environ = {
+        "VIRTUAL_ENV": str(tmp_path / "active"),
+        "CONDA_PREFIX": str(tmp_path / "conda"),
+        "PATH": f"relative{os.pathsep}{tmp_path / 'bin'}",
+    }
+    found = find(folder, ["tools/../bin/python"], environ)
+    assert [(i.command[0], i.origin, i.python, i.inside) for i in found] == [
+        (str(folder / "bin" / "python"), "configured", None, True),
+        (str(own), "folder", "3.11.7", True),
+        (str(second), "folder", "3.12.1", True),
+        (str(active), "VIRTUAL_ENV", None, False),
+        (str(conda), "CONDA_PREFIX", "3.10.4", False),
+        (str(on_path), "path", None, False),
+    ]
+    assert not canary.exists()
+
+
+def test_what_makes_no_sense_is_not_offered(tmp_path: Path) -> None:
+    canary = tmp_path / "ran"
+    (tmp_path / "env" / "bin").mkdir(parents=True)  # a folder of another kind that is called env
+    (tmp_path / "env" / "bin" / "python").write_text("")
+    fake_venv(tmp_path / "venv", canary).unlink()
+    (tmp_path / "venv" / "bin" / "python").symlink_to(tmp_path / "gone")  # its base was removed
+    base = make_program(tmp_path / "conda" / "bin" / "python", "")
+    (tmp_path / "conda" / "conda-meta").mkdir()
+    environ = {
+        "VIRTUAL_ENV": str(tmp_path / "deleted"),
+        "CONDA_PREFIX": str(base.parent.parent),
+        "CONDA_DEFAULT_ENV": "base",
+        "PATH": "",
+    }
+    assert find(tmp_path, None, environ) == []
+
+
+def test_a_wrapper_is_kept_as_it_is_and_a_link_is_not_resolved(tmp_path: Path) -> None:
+    fake_venv(tmp_path / ".venv", tmp_path / "ran").unlink()
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    found = find(tmp_path, ["uv", "run", "python"], {"VIRTUAL_ENV": str(tmp_path / ".venv")})
+    assert [i.command for i in found] == [("uv", "run", "python"), (str(tmp_path / ".venv" / "bin" / "python"),)]
+
+
+async def error_of(*command: str, folder: Path, seconds: float = 30.0) -> TvlsError:
+    with pytest.raises(TvlsError) as raised:
+        await probe(command, str(folder), seconds=seconds)
+    assert raised.value.kind == "environmentInvalid"
+    assert raised.value.data.next_step
+    return raised.value
+
+
+async def test_probing_tells_what_an_environment_is(models_python: str, tmp_path: Path) -> None:
+    # R2, R30
+    environment = await probe([models_python], str(tmp_path))
+    assert environment.executable == models_python
+    assert Path(environment.prefix) == Path(models_python).parent.parent
+    assert {"jax", "jaxlib", "flax", "numpy"} <= set(environment.libraries)
+    require(environment, "flax.linen")
+    with pytest.raises(TvlsError, match="no torch") as raised:
+        require(environment, "torch.module")
+    assert models_python in raised.value.data.next_step
+
+
+async def test_a_wrapper_command_is_probed_through(tmp_path: Path) -> None:
+    wrapper = make_program(tmp_path / "run", f"#!/bin/sh\necho wrapping\nshift\nexec '{sys.executable}' \"$@\"\n")
+    environment = await probe([str(wrapper), "python"], str(tmp_path))
+    assert environment.command == (str(wrapper), "python")
+    assert environment.executable == sys.executable
+
+
+async def test_each_fault_of_an_interpreter_is_named(tmp_path: Path) -> None:
+    silent = make_program(tmp_path / "silent", "#!/bin/sh\necho 'bad interpreter' >&2\nexit 4\n")
+    talking = make_program(tmp_path / "talking", "#!/bin/sh\necho hello\n")
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    hanging = make_program(tmp_path / "hanging", "#!/bin/sh\nsleep 1000 & sleep 1000\n")
+    assert "does not exist" in (await error_of(str(tmp_path / "missing"), folder=tmp_path)).message
+    assert "not found on PATH" in (await error_of("no-such-python", folder=tmp_path)).message
+    assert "Permission denied" in (await error_of(str(plain), folder=tmp_path)).message
+    failed = await error_of(str(silent), folder=tmp_path)
+    assert "exit code 4" in failed.message
+    assert failed.data.stderr == "bad interpreter"
+    assert "does not behave like Python" in (await error_of(str(talking), folder=tmp_path)).message
+    began = time.monotonic()
+    assert "did not say within 0.5 s" in (await error_of(str(hanging), folder=tmp_path, seconds=0.5)).message
+    assert time.monotonic() - began < 5
+    assert "does not exist" in (await error_of(sys.executable, folder=tmp_path / "nowhere")).message
+    await error_of(folder=tmp_path)
+
+
+async def test_a_python_that_is_too_old_says_so(tmp_path: Path) -> None:
+    # R30
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    old = [str(python) for version in ("2.7", "3.6", "3.9") for python in root.glob(f"{version}.*/bin/python")]
+    # Machines without old Pythons still check the answer that the worker's first lines give.
+    old = old or [str(make_program(tmp_path / "old", '#!/bin/sh\necho \'{"tooOld": "3.9.18"}\'\n'))]
+    for python in old:
+        error = await error_of(python, folder=tmp_path)
+        assert "the oldest that can be captured with is 3.10" in error.message
+
+
+def environment_with(libraries: dict[str, str], paths: tuple[str, ...] = ()) -> Environment:
+    return Environment(
+        command=("p",),
+        folder="/",
+        executable="/p",
+        prefix="/",
+        python="3.11.7",
+        libraries=libraries,
+        paths=paths,
+        fingerprint="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "libraries", "said"),
+    [
+        ("jax.function", {}, "no jax"),
+        ("jax.function", {"jax": "0.6.0"}, "jax 0.6.0; the oldest"),
+        ("jax.function", {"jax": "0.4.38"}, "jax 0.4.38; the oldest"),
+        ("flax.linen", {"jax": "0.6.1"}, "no flax"),
+        ("flax.nnx", {"jax": "0.10.2", "flax": "0.10.2"}, "flax 0.10.2; the oldest"),
+        ("torch.module", {"jax": "0.6.1"}, "no torch"),
+    ],
+)
+def test_missing_and_old_libraries_are_named_with_what_to_do(kind: str, libraries: dict[str, str], said: str) -> None:
+    # R2, R30
+    with pytest.raises(TvlsError, match=said) as raised:
+        require(environment_with(libraries), kind)
+    assert "pip install" in raised.value.data.next_step
+
+
+def test_new_enough_libraries_pass() -> None:
+    # R2: JAX needs no Torch and the reverse
+    require(environment_with({"jax": "0.6.1"}), "jax.function")
+    require(environment_with({"jax": "0.10.2.dev20260101", "flax": "0.12.8"}), "flax.nnx")
+    require(environment_with({"torch": "2.9.0+cu128"}), "torch.module")
+
+
+def test_the_fingerprint_follows_what_is_installed(tmp_path: Path) -> None:
+    # R27
+    site = tmp_path / "site-packages"
+    (site / "jax-0.10.2.dist-info").mkdir(parents=True)
+    environment = environment_with({}, (str(site), str(tmp_path / "missing")))
+    seen = [fingerprint(environment)]
+    assert fingerprint(environment) == seen[0]
+    (site / "jax-0.10.2.dist-info").rename(site / "jax-0.10.3.dist-info")
+    seen.append(fingerprint(environment))
+    os.utime(site / "jax-0.10.3.dist-info", ns=(1, 1))  # installed again
+    seen.append(fingerprint(environment))
+    (site / "__editable__.mine.pth").write_text("/somewhere")
+    seen.append(fingerprint(environment))
+    shutil.rmtree(site)
+    seen.append(fingerprint(environment))
+    assert len(set(seen)) == len(seen)
+
+
+async def test_probing_again_asks_only_what_has_changed(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    wrapper = make_program(tmp_path / "py", f"#!/bin/sh\necho x >> '{count}'\nexec '{sys.executable}' \"$@\"\n")
+    first = await probe([str(wrapper)], str(tmp_path))
+    assert await probe([str(wrapper)], str(tmp_path)) is first
+    assert len(count.read_text().split()) == 1
+    await asyncio.to_thread(os.utime, wrapper)
+    assert msgspec.structs.replace(
+        await probe([str(wrapper)], str(tmp_path)), fingerprint=""
+    ) == msgspec.structs.replace(first, fingerprint="")
+    assert len(count.read_text().split()) == 2
