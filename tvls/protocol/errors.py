@@ -46,7 +46,7 @@ CODES: Final[dict[str, int]] = {
 
 
 class TvlsError(Exception):
-    """A refusal with its reason and what to do next. Raise it anywhere in the daemon; the LSP layer and the CLI show it."""
+    """A refusal with its reason and what to do next. Raised anywhere in the daemon; LSP layer and CLI show it."""
 
     def __init__(self, kind: ErrorKind, message: str, next_step: str, **details: object) -> None:
         super().__init__(message)

@@ -18,6 +18,17 @@ class Method:
     since: str = "0.1"
 
 
+@dataclass(frozen=True)
+class Notification:
+    """From the server to clients that announced `capability` under `capabilities.experimental`."""
+
+    name: str
+    params: type[t.Wire]
+    capability: str
+    summary: str
+    since: str = "0.1"
+
+
 OPEN_ERRORS = (
     "noWorkspace",
     "targetNotFound",
@@ -88,4 +99,13 @@ METHODS: Final[tuple[Method, ...]] = (
     Method("tvls/trust/revoke", t.TrustParams, t.TrustResult, "Withdraw trust and end the folder's workers."),
     Method("tvls/server/status", t.StatusParams, t.StatusResult, "Health, workers and running traces."),
     Method("tvls/server/debugInfo", t.StatusParams, t.DebugInfoResult, "A report to paste into an issue."),
+)
+
+NOTIFICATIONS: Final[tuple[Notification, ...]] = (
+    Notification(
+        "$/tvls/captureState",
+        t.CaptureInfo,
+        "tvls.captureState",
+        "An open capture became stale, or fresh again.",
+    ),
 )

@@ -1,7 +1,7 @@
 """Parameters and results of the `tvls/*` requests.
 
-Ids are strings. An absent field means its default, and a default is never sent. Lines and characters are 0-based and in the
-negotiated position encoding, as everywhere in LSP. Unknown fields and unknown enum values must be tolerated by clients.
+Ids are strings. An absent field means its default, and a default is never sent. Lines and characters are 0-based and in
+the negotiated position encoding, as everywhere in LSP. Clients must tolerate unknown fields and enum values.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ class Wire(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, gc=F
 # --- positions -------------------------------------------------------------------------------------------------------
 
 
-class Position(Wire, kw_only=True):
+class Position(Wire, frozen=True, kw_only=True):
     line: int
     character: int
 
 
-class Range(Wire, kw_only=True):
+class Range(Wire, frozen=True, kw_only=True):
     start: Position
     end: Position
 
 
-class Location(Wire, kw_only=True):
+class Location(Wire, frozen=True, kw_only=True):
     uri: str
     range: Range
 
 
-class TextDocument(Wire, kw_only=True):
+class TextDocument(Wire, frozen=True, kw_only=True):
     uri: str
 
 
@@ -48,7 +48,7 @@ TargetState = Literal["noSetup", "ready", "fresh", "stale", "failed"]
 Freshness = Literal["fresh", "stale"]
 
 
-class TargetInfo(Wire, kw_only=True):
+class TargetInfo(Wire, frozen=True, kw_only=True):
     """A model found in source."""
 
     uri: str
@@ -67,24 +67,24 @@ class TargetInfo(Wire, kw_only=True):
     """The text does not parse now; this is the last good answer, moved with the edits."""
 
 
-class TargetsListParams(Wire, kw_only=True):
+class TargetsListParams(Wire, frozen=True, kw_only=True):
     text_document: TextDocument | None = None
     """Absent: every target of the workspace."""
 
 
-class TargetsListResult(Wire, kw_only=True):
+class TargetsListResult(Wire, frozen=True, kw_only=True):
     targets: list[TargetInfo]
 
 
 # --- opening ---------------------------------------------------------------------------------------------------------
 
 
-class TargetRef(Wire, kw_only=True):
+class TargetRef(Wire, frozen=True, kw_only=True):
     uri: str
     name: str
 
 
-class CallSetup(Wire, kw_only=True):
+class CallSetup(Wire, frozen=True, kw_only=True):
     """Values as in `tensorviz.toml`: scalars, lists, tables, `{"kind": "tensor", ...}`; or a factory."""
 
     args: list[Any] = []
@@ -92,7 +92,7 @@ class CallSetup(Wire, kw_only=True):
     factory: dict[str, Any] | None = None
 
 
-class InlineSetup(Wire, kw_only=True):
+class InlineSetup(Wire, frozen=True, kw_only=True):
     """A setup that comes with the request instead of a saved profile."""
 
     framework: str | None = None
@@ -103,7 +103,7 @@ class InlineSetup(Wire, kw_only=True):
     inputs: CallSetup = CallSetup()
 
 
-class OpenParams(Wire, kw_only=True):
+class OpenParams(Wire, frozen=True, kw_only=True):
     target: TargetRef | None = None
     profile: str | None = None
     """Name of a profile; with no `target`, the profile's own `model` is opened (the folder is `folder`)."""
@@ -115,7 +115,7 @@ class OpenParams(Wire, kw_only=True):
     work_done_token: str | int | None = None
 
 
-class Stale(Wire, kw_only=True):
+class Stale(Wire, frozen=True, kw_only=True):
     """Why a capture is stale: each entry is one difference to the state that was traced."""
 
     files: list[str] = []
@@ -125,7 +125,7 @@ class Stale(Wire, kw_only=True):
     libraries: list[str] = []
 
 
-class CaptureInfo(Wire, kw_only=True):
+class CaptureInfo(Wire, frozen=True, kw_only=True):
     capture_id: str
     uri: str | None = None
     name: str
@@ -143,17 +143,17 @@ class CaptureInfo(Wire, kw_only=True):
     unavailable: dict[str, str] = {}
 
 
-class OpenResult(Wire, kw_only=True):
+class OpenResult(Wire, frozen=True, kw_only=True):
     capture: CaptureInfo
     reused: bool = False
     """True where a fresh capture was already there and nothing was traced."""
 
 
-class CaptureParams(Wire, kw_only=True):
+class CaptureParams(Wire, frozen=True, kw_only=True):
     capture_id: str
 
 
-class CloseResult(Wire, kw_only=True):
+class CloseResult(Wire, frozen=True, kw_only=True):
     closed: bool
 
 
@@ -162,7 +162,7 @@ class CloseResult(Wire, kw_only=True):
 NodeKind = Literal["operation", "scope", "input", "output", "constant"]
 
 
-class ValueInfo(Wire, kw_only=True):
+class ValueInfo(Wire, frozen=True, kw_only=True):
     shape: list[int]
     dtype: str
     name: str | None = None
@@ -172,7 +172,7 @@ class ValueInfo(Wire, kw_only=True):
     count: int | None = None
 
 
-class BodyInfo(Wire, kw_only=True):
+class BodyInfo(Wire, frozen=True, kw_only=True):
     id: str
     """What `GraphViewParams.body` takes."""
     role: str
@@ -180,7 +180,7 @@ class BodyInfo(Wire, kw_only=True):
     operations: int
 
 
-class Node(Wire, kw_only=True):
+class Node(Wire, frozen=True, kw_only=True):
     """A visible node. A scope node stands for everything inside it unless it is expanded."""
 
     id: str
@@ -200,7 +200,7 @@ class Node(Wire, kw_only=True):
     """Parameters and other state read directly by this node (a collapsed scope: by anything inside)."""
     constants: list[ValueInfo] = []
     outputs_total: int | None = None
-    """Set where `outputs` was cut, as `state_total` and `constants_total` for their lists. `tvls/graph/node` has them all."""
+    """Set where `outputs` was cut, as the other totals for their lists. `tvls/graph/node` has them all."""
     state_total: int | None = None
     constants_total: int | None = None
     bodies: list[BodyInfo] = []
@@ -208,11 +208,11 @@ class Node(Wire, kw_only=True):
     """`path:line` of the innermost workspace frame."""
 
 
-class Edge(Wire, kw_only=True):
+class Edge(Wire, frozen=True, kw_only=True):
     """Data that flows between two visible nodes.
 
-    An operation has one edge for each operand position, a repeated use included. A collapsed scope has one edge for each node
-    that it reads from, whatever the number of values.
+    An operation has one edge for each operand position, a repeated use included. A collapsed scope has one edge for
+    each node that it reads from, whatever the number of values.
     """
 
     source: str
@@ -224,7 +224,7 @@ class Edge(Wire, kw_only=True):
     """Operand position, where the target is one operation."""
 
 
-class GraphViewParams(Wire, kw_only=True):
+class GraphViewParams(Wire, frozen=True, kw_only=True):
     capture_id: str
     expanded: list[str] = []
     """Ids of scope nodes to show opened."""
@@ -234,7 +234,7 @@ class GraphViewParams(Wire, kw_only=True):
     limit: int = 500
 
 
-class GraphViewResult(Wire, kw_only=True):
+class GraphViewResult(Wire, frozen=True, kw_only=True):
     nodes: list[Node]
     edges: list[Edge]
     """Edges whose target is on this page."""
@@ -246,13 +246,13 @@ class GraphViewResult(Wire, kw_only=True):
     evidence: Evidence
 
 
-class NodeParams(Wire, kw_only=True):
+class NodeParams(Wire, frozen=True, kw_only=True):
     capture_id: str
     node: str
     body: str | None = None
 
 
-class OperandInfo(Wire, kw_only=True):
+class OperandInfo(Wire, frozen=True, kw_only=True):
     """One operand by position: a value with the node that made it, or a literal of the program."""
 
     value: ValueInfo | None = None
@@ -260,12 +260,12 @@ class OperandInfo(Wire, kw_only=True):
     literal: Any = msgspec.UNSET
 
 
-class UseInfo(Wire, kw_only=True):
+class UseInfo(Wire, frozen=True, kw_only=True):
     node: str
     argument: int
 
 
-class ResultInfo(Wire, kw_only=True):
+class ResultInfo(Wire, frozen=True, kw_only=True):
     value: ValueInfo
     uses: list[UseInfo] = []
     """In program order, outputs of the program last."""
@@ -273,7 +273,7 @@ class ResultInfo(Wire, kw_only=True):
     """Set where `uses` was cut."""
 
 
-class FrameInfo(Wire, kw_only=True):
+class FrameInfo(Wire, frozen=True, kw_only=True):
     path: str
     workspace: bool
     function: str
@@ -283,7 +283,7 @@ class FrameInfo(Wire, kw_only=True):
     """Where an editor can go: workspace frames, and library frames whose file is found."""
 
 
-class NodeDetails(Wire, kw_only=True):
+class NodeDetails(Wire, frozen=True, kw_only=True):
     node: Node
     operands: list[OperandInfo] = []
     results: list[ResultInfo] = []
@@ -293,20 +293,20 @@ class NodeDetails(Wire, kw_only=True):
     freshness: Freshness
 
 
-class SourcesResult(Wire, kw_only=True):
+class SourcesResult(Wire, frozen=True, kw_only=True):
     frames: list[FrameInfo]
     """Innermost workspace frame first, then the rest of the stack, innermost first."""
     freshness: Freshness
 
 
-class NodesAtParams(Wire, kw_only=True):
+class NodesAtParams(Wire, frozen=True, kw_only=True):
     text_document: TextDocument
     position: Position
     capture_id: str | None = None
     """Absent: every open capture that this document is a source of."""
 
 
-class NodeHit(Wire, kw_only=True):
+class NodeHit(Wire, frozen=True, kw_only=True):
     capture_id: str
     node: str
     label: str
@@ -315,20 +315,20 @@ class NodeHit(Wire, kw_only=True):
     body: str | None = None
 
 
-class NodesAtResult(Wire, kw_only=True):
+class NodesAtResult(Wire, frozen=True, kw_only=True):
     nodes: list[NodeHit]
     total: int
 
 
-class SearchParams(Wire, kw_only=True):
+class SearchParams(Wire, frozen=True, kw_only=True):
     capture_id: str
     query: str
-    """Words, all of which must match: a primitive, part of a scope path or parameter name, `[*, 64]`, or `file.py:12`."""
+    """Words, all of which must match: primitive, part of a scope path or parameter name, `[*, 64]`, `file.py:12`."""
     cursor: str | None = None
     limit: int = 100
 
 
-class SearchResult(Wire, kw_only=True):
+class SearchResult(Wire, frozen=True, kw_only=True):
     nodes: list[NodeHit]
     total: int
     next_cursor: str | None = None
@@ -337,12 +337,12 @@ class SearchResult(Wire, kw_only=True):
 ExportFormat = Literal["json", "outline"]
 
 
-class ExportParams(Wire, kw_only=True):
+class ExportParams(Wire, frozen=True, kw_only=True):
     capture_id: str
     format: ExportFormat = "json"
 
 
-class ExportResult(Wire, kw_only=True):
+class ExportResult(Wire, frozen=True, kw_only=True):
     text: str
     suggested_name: str
 
@@ -350,12 +350,12 @@ class ExportResult(Wire, kw_only=True):
 # --- trust -----------------------------------------------------------------------------------------------------------
 
 
-class TrustParams(Wire, kw_only=True):
+class TrustParams(Wire, frozen=True, kw_only=True):
     folder: str
     """URI of a workspace folder."""
 
 
-class TrustResult(Wire, kw_only=True):
+class TrustResult(Wire, frozen=True, kw_only=True):
     folder: str
     trusted: bool
 
@@ -363,11 +363,11 @@ class TrustResult(Wire, kw_only=True):
 # --- server ----------------------------------------------------------------------------------------------------------
 
 
-class StatusParams(Wire, kw_only=True):
+class StatusParams(Wire, frozen=True, kw_only=True):
     pass
 
 
-class WorkerStatus(Wire, kw_only=True):
+class WorkerStatus(Wire, frozen=True, kw_only=True):
     interpreter: str
     framework: str
     state: Literal["starting", "warm", "cold", "broken"]
@@ -375,7 +375,7 @@ class WorkerStatus(Wire, kw_only=True):
     message: str | None = None
 
 
-class StatusResult(Wire, kw_only=True):
+class StatusResult(Wire, frozen=True, kw_only=True):
     """As rust-analyzer's server status: a lasting state, not an event."""
 
     health: Literal["ok", "warning", "error"]
@@ -387,14 +387,14 @@ class StatusResult(Wire, kw_only=True):
     traces_running: int = 0
 
 
-class DebugInfoResult(Wire, kw_only=True):
+class DebugInfoResult(Wire, frozen=True, kw_only=True):
     text: str
 
 
 # --- error data ------------------------------------------------------------------------------------------------------
 
 
-class MissingValue(Wire, kw_only=True):
+class MissingValue(Wire, frozen=True, kw_only=True):
     """A value that a setup lacks."""
 
     key: str
@@ -407,14 +407,14 @@ class MissingValue(Wire, kw_only=True):
     required: bool = True
 
 
-class SetupProblem(Wire, kw_only=True):
+class SetupProblem(Wire, frozen=True, kw_only=True):
     key: str
     message: str
     line: int | None = None
     """0-based line in `tensorviz.toml`, where known."""
 
 
-class ErrorData(Wire, kw_only=True):
+class ErrorData(Wire, frozen=True, kw_only=True):
     """`error.data` of every error of ours. `kind` is stable; which other fields are set depends on it."""
 
     kind: str
