@@ -1,7 +1,7 @@
 """Graph questions at 100,000 operations: `python benchmarks/graph.py`.
 
-Every time is CPU time of the calling thread, in milliseconds, and as a ratio to encoding one view page of 500 nodes with
-msgspec in the same run: what the answer costs to write down at the very least.
+Every time is CPU time of the calling thread, in milliseconds, and as a ratio to encoding one view page of 500 nodes
+with msgspec in the same run: what the answer costs to write down at the very least.
 """
 
 from __future__ import annotations
