@@ -1,7 +1,7 @@
 """An independent reading of jaxprs, and of capture documents, as comparable programs.
 
-A program is `{"ops", "outs"}`; an operation `{"primitive", "inputs", "outputs", "bodies"}`. Operands are `["in", position]`,
-`["const", shape, dtype]`, `["lit", text, dtype]`, `["op", number, output]`.
+A program is `{"ops", "outs"}`; an operation `{"primitive", "inputs", "outputs", "bodies"}`. Operands are
+`["in", position]`, `["const", shape, dtype]`, `["lit", text, dtype]`, `["op", number, output]`.
 """
 
 from __future__ import annotations
