@@ -86,7 +86,7 @@ def main() -> None:
     whole = cpu(lambda: ast.parse("\n".join(lines)))
     typical, worst = statistics.median(times), max(times)
     print(
-        f"refresh, median        {typical * 1e3:8.1f} ms CPU   {typical / whole:.2f}x ast.parse of the file   (bound 30 ms)"
+        f"refresh, median        {typical * 1e3:8.1f} ms CPU   {typical / whole:.2f}x ast.parse of it   (bound 30 ms)"
     )
     print(f"refresh, worst         {worst * 1e3:8.1f} ms CPU   {worst / whole:.2f}x")
 

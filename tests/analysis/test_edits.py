@@ -46,8 +46,17 @@ texts = st.lists(st.sampled_from(LINES), max_size=14)
 edits = st.lists(
     st.tuples(st.integers(0, 14), st.integers(0, 3), st.lists(st.sampled_from(LINES), max_size=3)), max_size=6
 )
-VALID = ["from flax import linen as nn", "import jax", "class A(nn.Module):", "    width: int = 1", "@jax.jit", "def f(x):",
-         "    return x", "class B(A): ...", ""]  # fmt: skip
+VALID = [
+    "from flax import linen as nn",
+    "import jax",
+    "class A(nn.Module):",
+    "    width: int = 1",
+    "@jax.jit",
+    "def f(x):",
+    "    return x",
+    "class B(A): ...",
+    "",
+]
 
 
 @settings(max_examples=400, deadline=None)

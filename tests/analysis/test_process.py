@@ -60,7 +60,10 @@ async def test_nothing_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_daemon_side_has_no_parser_and_no_framework() -> None:  # R3
-    code = "import sys, tvls.analysis.client, tvls.analysis.discover; print({'libcst', 'jax', 'flax', 'torch'} & {*sys.modules})"
+    code = (
+        "import sys, tvls.analysis.client, tvls.analysis.discover\n"
+        "print({'libcst', 'jax', 'flax', 'torch'} & {*sys.modules})"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 
@@ -127,7 +130,7 @@ async def test_many_requests_at_once_get_their_own_answers(analysis: Analysis, t
     assert await asyncio.gather(*(one(n) for n in range(50))) == [[f"Net{n}"] for n in range(50)]
 
 
-async def test_it_ends_with_the_daemon(tmp_path: Path) -> None:
+def test_it_ends_with_the_daemon() -> None:
     code = textwrap.dedent("""
         import asyncio, sys, pathlib
         from tvls.analysis.client import Analysis
@@ -143,7 +146,7 @@ async def test_it_ends_with_the_daemon(tmp_path: Path) -> None:
     child = psutil.Process(int(daemon.stdout.readline()))
     daemon.kill()
     daemon.wait()
-    await asyncio.to_thread(child.wait, 10)
+    child.wait(10)
 
 
 async def test_closed_is_closed(tmp_path: Path) -> None:
@@ -199,7 +202,8 @@ async def test_an_index_leaves_out_what_is_no_source_of_the_workspace(analysis: 
 
 async def test_discover(tmp_path: Path) -> None:
     write(
-        f"=== pyproject.toml\n=== src/lib/base.py\n{NET}=== tools/use.py\nfrom lib.base import Net\nclass Mine(Net): ...\n",
+        f"=== pyproject.toml\n=== src/lib/base.py\n{NET}"
+        "=== tools/use.py\nfrom lib.base import Net\nclass Mine(Net): ...\n",
         tmp_path,
     )
     # a base outside the path that was asked for is followed, and not reported

@@ -31,7 +31,8 @@ def brief(parameters: list[Parameter]) -> list[tuple[str, str, str | None, str |
 async def test_parameters_of_a_function(analysis: Analysis, tmp_path: Path) -> None:  # R10
     source = (
         "import jax, jax.numpy as jnp\n@jax.jit\n"
-        "def f(a, b: 'jax.Array' = None, /, c: dict[str,\n        int] = {}, *rest: int, d, e: float = -1.0, **more): return a\n"
+        "def f(a, b: 'jax.Array' = None, /, c: dict[str,\n        int] = {}, "
+        "*rest: int, d, e: float = -1.0, **more): return a\n"
     )
     target = await one(analysis, tmp_path / "m.py", "f", text=source)
     assert brief(target.parameters) == [

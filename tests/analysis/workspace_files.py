@@ -12,13 +12,16 @@ Expected = set[tuple[str, int, str, str]]
 """Path, line, kind and name."""
 
 
-def write(text: str, folder: Path) -> None:
+def write(text: str, folder: Path) -> list[Path]:
     """Writes the files of `=== path` sections."""
+    written: list[Path] = []
     for section in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
         name, _, body = section.partition("\n")
         path = folder / name.strip()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(body, encoding="utf-8")
+        written.append(path)
+    return written
 
 
 def expected(path: Path) -> Expected:

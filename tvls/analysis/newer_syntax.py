@@ -10,8 +10,11 @@ column.
 
 from __future__ import annotations
 
+import ast
+import itertools
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from contextlib import suppress
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
@@ -21,21 +24,71 @@ _HINT = re.compile(
     r"|\b[rR]?[tT][rR]?['\"]",
     re.MULTILINE,
 )
+"""Cheap, and true for all newer syntax but that of f-strings."""
 _F_STRING = re.compile(r"\b[rR]?[fF][rR]?['\"]")
+_START = re.compile(r"(?!else\b|elif\b|except\b|finally\b|case\b)[^\s#)\]}]")
+_TRIPLE = re.compile(r"\"{3}|'{3}")
+_ROUNDS = 32
+"""Statements with f-strings of newer Python that are looked for in one text, one parse each."""
 
 
-def may_hold_newer_syntax(text: str, error: SyntaxError) -> bool:
-    """A cheap test that has to be true for every text that `rewritten` can help; `error` is what `ast` said."""
-    in_string = "f-string" in error.msg or (
-        "unterminated" in error.msg and _F_STRING.search(error.text or "") is not None
-    )
-    return in_string or _HINT.search(text) is not None
+def parsed(text: str, error: SyntaxError) -> ast.Module | None:
+    """Tree of a text that `ast` refused with `error`, or `None` where it is no newer Python either.
+
+    Raises what `ast.parse` may raise besides `SyntaxError`.
+    """
+    blocks = _blocks(text.split("\n"))
+    unsure = False
+    for number, (line, block) in enumerate(blocks):
+        if _HINT.search(block):
+            older = _rewritten(block, strings=False)
+            unsure = unsure or (older is None and ("\\" in block or _TRIPLE.search(block) is not None))
+            blocks[number] = (line, older or block)
+    for _ in range(_ROUNDS):
+        try:
+            return ast.parse("\n".join(block for _, block in blocks))
+        except SyntaxError as again:
+            error = again
+        number = bisect_right([line for line, _ in blocks], (error.lineno or 1) - 1) - 1
+        line, block = blocks[number]
+        older = _rewritten(block, strings=True) if _F_STRING.search(block) else None
+        if older is None and _F_STRING.search(block) and number + 1 < len(blocks):
+            # An f-string over several lines may look like two statements.
+            block += "\n" + blocks[number + 1][1]
+            older = _rewritten(block, strings=True)
+            if older is not None:
+                del blocks[number + 1]
+        if older is None or older == block:
+            break
+        blocks[number] = (line, older)
+    if unsure:  # the text may have been divided in the middle of a statement
+        for strings in (False, True):
+            older = _rewritten(text, strings)
+            with suppress(SyntaxError):
+                if older is not None:
+                    return ast.parse(older)
+    return None
 
 
-def rewritten(text: str, strings: bool) -> str | None:
-    """Older Python that binds the same names, or `None` where libcst cannot read the text either.
+def _blocks(lines: list[str]) -> list[tuple[int, str]]:
+    """First line (0-based) and text of what are probably the top-level statements."""
+    starts: list[int] = [0]
+    quote = ""
+    decorated = False
+    for number, line in enumerate(lines):
+        if not quote and number and _START.match(line) and not lines[number - 1].endswith("\\"):
+            if not decorated:
+                starts.append(number)
+            decorated = line.startswith("@")
+        for found in _TRIPLE.findall(line):
+            quote = found if not quote else "" if found == quote else quote
+    return [(a, "\n".join(lines[a:b])) for a, b in itertools.pairwise([*starts, len(lines)])]
 
-    `strings`: also blank out f-strings and template strings. The result is not certain to parse.
+
+def _rewritten(text: str, strings: bool) -> str | None:
+    """Older Python that binds the same names, or `None` where libcst cannot read the text.
+
+    `strings`: also blank out f-strings. The result is not certain to parse.
     """
     try:
         wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
@@ -82,16 +135,15 @@ class _Collector(cst.CSTVisitor):
             self.edits.append((CodeRange(self.area(node.type.elements[0].value).end, area.end), ""))
 
     def visit_FormattedString(self, node: cst.FormattedString) -> bool:
-        return self._string(node)
+        return self._blank(node) if self.strings else False
 
     def visit_TemplatedString(self, node: cst.TemplatedString) -> bool:
-        return self._string(node)
+        return self._blank(node)
 
-    def _string(self, node: cst.CSTNode) -> bool:
-        if self.strings:
-            area = self.area(node)
-            quote = '"' if area.start.line == area.end.line else '"""'
-            self.edits.append((area, quote + "\0" + quote))
+    def _blank(self, node: cst.CSTNode) -> bool:
+        area = self.area(node)
+        quote = '"' if area.start.line == area.end.line else '"""'
+        self.edits.append((area, quote + "\0" + quote))
         return False
 
 
@@ -109,13 +161,3 @@ def _replace(lines: list[str], area: CodeRange, replacement: str) -> None:
         if number == end.line - 1 and tail:
             blank = blank[: len(blank) - len(tail)] + tail
         lines[number] = line[:first] + blank + line[last:]
-
-
-def older_forms(text: str, error: SyntaxError) -> Iterable[str]:
-    """Rewritings to try, the smaller first."""
-    if may_hold_newer_syntax(text, error):
-        for strings in (False, True):
-            form = rewritten(text, strings)
-            if form is None:
-                return
-            yield form

@@ -119,16 +119,14 @@ def _tree(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes and the like are the user's linter's business
         try:
-            return ast.parse(text)
-        except SyntaxError as error:
-            refused = error
+            try:
+                return ast.parse(text)
+            except SyntaxError as error:
+                from tvls.analysis.newer_syntax import parsed  # libcst: only for text that needs it
+
+                tree = parsed(text, error)
+                if tree is None:
+                    raise SourceError(error.lineno or 0, error.msg) from error
+                return tree
         except (ValueError, RecursionError, MemoryError) as error:
             raise SourceError(0, str(error) or type(error).__name__) from error
-        from tvls.analysis.newer_syntax import older_forms  # libcst: only for text that needs it
-
-        for form in older_forms(text, refused):
-            try:
-                return ast.parse(form)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                continue
-    raise SourceError(refused.lineno or 0, refused.msg) from refused
