@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import AbstractContextManager
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -14,15 +15,33 @@ __all__ = ["capture", "describe", "device_scope", "kind_of", "preload", "version
 
 
 def preload() -> None:
-    """Import JAX and Flax and trace a tiny program, which fills JAX's own caches. Initialises no backend."""
+    """Import JAX and Flax and trace tiny programs, which fills caches that every later trace uses.
+
+    Initialises no backend. The shapes are such as no model has, so that no user program meets a result cached here.
+    """
     libraries.load()
-    jax = libraries.jax
+    jax, linen, nnx = libraries.jax, libraries.linen, libraries.nnx
+    x = jax.ShapeDtypeStruct((997, 991), "float32")
 
     def tiny(x: Any) -> Any:
-        return jax.nn.relu(x @ x) + 1
+        return jax.nn.softmax(jax.nn.relu(x @ x.T) + 1)
 
-    # a shape that no model has, so that no user program meets a result that was cached here
-    jax.make_jaxpr(tiny)(jax.ShapeDtypeStruct((997, 997), "float32"))
+    jax.make_jaxpr(tiny)(x)
+    if linen is not None:
+        layers = linen.Sequential([linen.Dense(983), linen.relu, linen.LayerNorm()])
+        variables = jax.eval_shape(functools.partial(_init, jax, layers), x)
+        jax.make_jaxpr(layers.apply)(variables, x)
+    if nnx is not None:
+        graphdef, state = nnx.split(nnx.eval_shape(lambda: nnx.Linear(991, 983, rngs=nnx.Rngs(0))))
+        jax.make_jaxpr(functools.partial(_call, nnx, graphdef))(state, x)
+
+
+def _init(jax: Any, layers: Any, x: Any) -> Any:
+    return layers.init(jax.random.key(0), x)
+
+
+def _call(nnx: Any, graphdef: Any, state: Any, x: Any) -> Any:
+    return nnx.merge(graphdef, state)(x)
 
 
 def versions() -> Dict[str, str]:
