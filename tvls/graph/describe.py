@@ -52,7 +52,7 @@ def operation_node(graph: Graph, index: int, parent: str, body: str | None, limi
     constants: list[int] = []
     for operand in operation["inputs"]:
         value = operand.get("value")
-        if value is not None and graph.is_quiet(value):
+        if value is not None and graph.quiet[value]:
             listed = state if graph.values[value]["role"] == "state" else constants
             if value not in listed:
                 listed.append(value)

@@ -96,9 +96,11 @@ class Graph:
                 producer[value] = index
         return producer
 
-    def is_quiet(self, value: int) -> bool:
-        """State and constants: not nodes, but listed where they are read."""
-        return self.producer[value] < 0 and self.values[value]["role"] in ("state", "constant")
+    @cached_property
+    def quiet(self) -> list[bool]:
+        """For each value whether it is state or a constant: not a node, but listed where it is read."""
+        pairs = zip(self.values, self.producer, strict=True)
+        return [made_by < 0 and value["role"] in ("state", "constant") for value, made_by in pairs]
 
     @cached_property
     def inputs(self) -> list[Port]:
@@ -106,7 +108,7 @@ class Graph:
         listed: dict[int, Port] = {}
         for port in self._listed_inputs:
             value = port.operand.get("value")
-            if value is not None and not self.is_quiet(value):
+            if value is not None and not self.quiet[value]:
                 listed.setdefault(value, port)
         for value, described in enumerate(self.values):
             if described["role"] == "input" and value not in listed and self.producer[value] < 0:
@@ -122,7 +124,7 @@ class Graph:
     def quiet_outputs(self) -> list[int]:
         """State and constants that are an output as they are: these are shown as nodes."""
         found = (port.operand.get("value") for port in self.outputs)
-        return list(dict.fromkeys(value for value in found if value is not None and self.is_quiet(value)))
+        return list(dict.fromkeys(value for value in found if value is not None and self.quiet[value]))
 
     @cached_property
     def uses(self) -> dict[int, list[Use]]:
@@ -150,7 +152,7 @@ class Graph:
         made_by = self.producer[value]
         if made_by >= 0:
             return self.operation_node(made_by)
-        if self.is_quiet(value):
+        if self.quiet[value]:
             return f"const:{value}" if value in self.quiet_outputs else None
         return self.input_ids.get(value)
 

@@ -42,6 +42,8 @@ class Layout:
     starts: list[int] = field(default_factory=list[int])
     """Position of each stretch among the visible children."""
     total: int = 0
+    fingerprint: str = ""
+    """Of the expanded scopes that were asked for."""
     shown_by: dict[int, str | None] = field(default_factory=dict[int, str | None])
     """Scope → id of the collapsed scope that stands for its operations; None where they are visible themselves."""
 
@@ -67,7 +69,7 @@ def view(
     first_output = first_constant + len(constants)
     total = first_output + len(outputs)
 
-    asked = question([index.capture_id, body or "", *sorted(ids)])
+    asked = question([index.capture_id, body or "", layout.fingerprint])
     start = read_cursor(cursor, asked, total)
     stop = min(start + max(1, min(limit, MAX_LIMIT)), total)
 
@@ -120,7 +122,7 @@ def _make_layout(graph: Graph, expanded: frozenset[str]) -> Layout:
     def last_first(scope: int) -> list[int]:
         return sorted(opened_in.get(scope, ()), key=slots.__getitem__, reverse=True)
 
-    layout = Layout(open=dict.fromkeys(graph.wrappers, ""))
+    layout = Layout(open=dict.fromkeys(graph.wrappers, ""), fingerprint=question(sorted(expanded)))
     # Each entry: a scope and the children of it from `start` on that are still to be shown.
     top = graph.wrappers[-1]
     pending: list[tuple[int, int, list[int]]] = [(top, 0, last_first(top))]
@@ -167,7 +169,7 @@ def _operation_edges(graph: Graph, layout: Layout, operation: int) -> Iterable[t
     target = graph.operation_node(operation)
     for argument, operand in enumerate(graph.operations[operation]["inputs"]):
         value = operand.get("value")
-        if value is not None and not graph.is_quiet(value):
+        if value is not None and not graph.quiet[value]:
             yield t.Edge(
                 source=_source(graph, layout, value), target=target, value=value_info(graph, value), argument=argument
             )
@@ -189,7 +191,7 @@ def _source(graph: Graph, layout: Layout, value: int) -> str:
     """Id of the visible node that a value comes from."""
     operation = graph.producer[value]
     if operation < 0:
-        return f"const:{value}" if graph.is_quiet(value) else graph.input_ids[value]
+        return f"const:{value}" if graph.quiet[value] else graph.input_ids[value]
     scope = graph.operations[operation]["scope"]
     if scope not in layout.shown_by:
         layout.shown_by[scope] = _stands_for(graph, layout, scope)
