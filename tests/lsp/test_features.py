@@ -13,6 +13,7 @@ import pytest
 
 from tests.lsp import profiles
 from tests.lsp.client import NO_ANSWER, LspClient, error
+from tvls.server.hover import plain
 
 MODEL = """\
 import jax
@@ -66,9 +67,7 @@ class Place:
         self.env = {"XDG_STATE_HOME": str(root / "state"), "XDG_CACHE_HOME": str(self.cache)}
 
     @contextlib.asynccontextmanager
-    async def editor(
-        self, capabilities: dict[str, Any], trust: bool = True, **options: Any
-    ) -> AsyncIterator[LspClient]:
+    async def editor(self, capabilities: dict[str, Any], trust: bool = True) -> AsyncIterator[LspClient]:
         async with LspClient.start(env=self.env) as client:
             client.answers["window/showMessageRequest"] = TRUSTED if trust else None
             await client.initialize(capabilities, [self.folder], self.options)
@@ -143,6 +142,19 @@ async def test_open_in_every_editor(place: Place, name: str) -> None:  # R1, R4,
         assert hover["range"]["start"]["line"] == LINE
         assert hover["range"]["start"]["character"] == column("x @")
         assert not client.of("window/showMessage")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("`float32[2, 3] · 12 times`\n\nalso `a_b * c_d`", "float32[2, 3] · 12 times\n\nalso a_b * c_d"),
+        ("**net** calls my_own_name, *twice* and _once_", "net calls my_own_name, twice and once"),
+        ("``a ` b`` \\* 2 * 3 * 4", "a ` b * 2 * 3 * 4"),
+        ("```python\nx\n```\nafter", "x\nafter"),
+    ],
+)
+def test_hover_without_markdown(markdown: str, text: str) -> None:  # R25
+    assert plain(markdown) == text
 
 
 async def test_question_of_trust_is_asked_once(place: Place) -> None:  # R4

@@ -142,7 +142,7 @@ class Documents:
             stamp = (status.st_mtime_ns, status.st_size)
             kept = self._closed.pop(path, None)
             if kept is None or kept[0] != stamp:
-                kept = (stamp, Text(text=decode_source(path.read_bytes())))
+                kept = (stamp, Text(text=_decode(path, path.read_bytes())))
         except (OSError, ValueError):  # ValueError: a path with a NUL
             return None
         self._closed[path] = kept  # the last one used is the last one dropped
@@ -178,6 +178,10 @@ class Documents:
         if text is None:
             return position.line + 1, position.character
         return position.line + 1, to_byte_column(text.line(position.line), position.character, self.encoding)
+
+
+def _decode(path: Path, data: bytes) -> str:
+    return decode_source(data) if path.suffix in (".py", ".pyi") else data.decode("utf-8-sig", "replace")
 
 
 def decode_source(data: bytes) -> str:

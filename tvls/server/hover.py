@@ -10,7 +10,13 @@ from tvls.server.positions import from_byte_column, to_byte_column
 from tvls.server.state import Server
 from tvls.uris import to_path
 
-_MARKS = re.compile(r"[*_`]{1,3}(?=\S)([^*_`\n]+?)[*_`]{1,3}")
+_FENCE = re.compile(r"^```\w*\n?", re.MULTILINE)
+_MARKS = re.compile(
+    r"(?P<ticks>`+)(?P<code>.+?)(?P=ticks)"
+    r"|\*\*(?P<strong>\S.*?)\*\*"
+    r"|(?<!\w)(?P<mark>[*_])(?P<emphasis>\S.*?)(?P=mark)(?!\w)"
+    r"|\\(?P<escaped>[*_`\[\]\\])"
+)
 
 
 def hover(server: Server, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -35,4 +41,8 @@ def hover(server: Server, params: lsp.HoverParams) -> lsp.Hover | None:
 
 def plain(markdown: str) -> str:
     """Markdown for a client that shows text only: the marks of code and emphasis go, the words stay."""
-    return re.sub(r"^```\w*\n?", "", _MARKS.sub(r"\1", markdown), flags=re.MULTILINE)
+
+    def words(match: re.Match[str]) -> str:
+        return match["code"] or match["strong"] or match["emphasis"] or match["escaped"]
+
+    return _MARKS.sub(words, _FENCE.sub("", markdown))

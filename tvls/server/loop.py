@@ -132,6 +132,7 @@ def start_logging() -> QueueListener:
     listener.start()
     root = logging.getLogger()
     root.addHandler(Lossy(records))
-    root.setLevel(os.environ.get("TVLS_LOG", "WARNING").upper())
+    level = os.environ.get("TVLS_LOG", "WARNING").upper()
+    root.setLevel(logging.getLevelNamesMapping().get(level, logging.WARNING))
     logging.getLogger("pygls").setLevel(logging.WARNING)  # it logs whole messages
     return listener

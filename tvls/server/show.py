@@ -37,7 +37,11 @@ def _drop_old(root: Path) -> None:
 
 async def show_outline(server: Server, capture: t.CaptureInfo) -> None:
     """Opens the outline in the editor, or says where it is."""
-    path = write_outline(server, capture.capture_id)
+    try:
+        path = write_outline(server, capture.capture_id)
+    except OSError as error:
+        server.show(lsp.MessageType.Warning, f"{describe(capture)}. Its outline could not be written: {error}")
+        return
     if server.features.show_document:
         try:
             answer = await server.client.window_show_document_async(
