@@ -48,14 +48,22 @@ def operation_node(graph: Graph, index: int, parent: str, body: str | None, limi
     """`limit`: values listed of each kind; None for all. `body`: id of the body that the graph is."""
     operation = graph.operations[index]
     outputs = operation["outputs"]
-    state: list[int] = []
-    constants: list[int] = []
-    for operand in operation["inputs"]:
-        value = operand.get("value")
-        if value is not None and graph.quiet[value]:
-            listed = state if graph.values[value]["role"] == "state" else constants
-            if value not in listed:
-                listed.append(value)
+    quiet = graph.quiet
+    read = [value for operand in operation["inputs"] if (value := operand.get("value")) is not None and quiet[value]]
+    if not read and "bodies" not in operation and (limit is None or len(outputs) <= limit):
+        # Most operations; a page has hundreds of them.
+        return t.Node(
+            id=f"op:{operation['id']}",
+            kind="operation",
+            label=operation["primitive"],
+            parent=parent,
+            opaque=operation.get("opaque"),
+            outputs=[value_info(graph, value) for value in outputs],
+            source=graph.innermost(operation["frames"]),
+        )
+    read = list(dict.fromkeys(read))
+    state = [value for value in read if graph.values[value]["role"] == "state"]
+    constants = [value for value in read if graph.values[value]["role"] == "constant"]
     return t.Node(
         id=f"op:{operation['id']}",
         kind="operation",

@@ -165,14 +165,15 @@ def _slice(items: list[T], start: int, stop: int) -> list[T]:
     return items[max(start, 0) : max(stop, 0)]
 
 
-def _operation_edges(graph: Graph, layout: Layout, operation: int) -> Iterable[t.Edge]:
-    target = graph.operation_node(operation)
-    for argument, operand in enumerate(graph.operations[operation]["inputs"]):
-        value = operand.get("value")
-        if value is not None and not graph.quiet[value]:
-            yield t.Edge(
-                source=_source(graph, layout, value), target=target, value=value_info(graph, value), argument=argument
-            )
+def _operation_edges(graph: Graph, layout: Layout, operation: int) -> list[t.Edge]:
+    found = graph.operations[operation]
+    target = f"op:{found['id']}"
+    quiet = graph.quiet
+    return [
+        t.Edge(source=_source(graph, layout, value), target=target, value=value_info(graph, value), argument=argument)
+        for argument, operand in enumerate(found["inputs"])
+        if (value := operand.get("value")) is not None and not quiet[value]
+    ]
 
 
 def _scope_edges(graph: Graph, layout: Layout, scope: int) -> Iterable[t.Edge]:
@@ -192,10 +193,12 @@ def _source(graph: Graph, layout: Layout, value: int) -> str:
     operation = graph.producer[value]
     if operation < 0:
         return f"const:{value}" if graph.quiet[value] else graph.input_ids[value]
-    scope = graph.operations[operation]["scope"]
-    if scope not in layout.shown_by:
-        layout.shown_by[scope] = _stands_for(graph, layout, scope)
-    return layout.shown_by[scope] or graph.operation_node(operation)
+    made_by = graph.operations[operation]
+    scope = made_by["scope"]
+    shown_by = layout.shown_by
+    if scope not in shown_by:
+        shown_by[scope] = _stands_for(graph, layout, scope)
+    return shown_by[scope] or f"op:{made_by['id']}"
 
 
 def _stands_for(graph: Graph, layout: Layout, scope: int) -> str | None:
