@@ -215,3 +215,18 @@ g = jax.jit(a.g)
     found = {t.name for t in await analysis.index([tmp_path])}
     assert "real" in found
     assert not {"X", "Y", "Z", "f", "deco"} & found
+
+
+async def test_fields_of_a_library_base_are_known_to_be_unknown(analysis: Analysis, tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text(
+        "from typing import Generic, TypeVar\n"
+        "from flax import linen as nn\n"
+        "T = TypeVar('T')\n"
+        "class Plain(nn.Module, Generic[T]):\n    width: int\n"
+        "class Wide(nn.Dense):\n    scale: float = 1.0\n"
+        "class Wider(Wide):\n    pass\n"
+    )
+    assert not (await one(analysis, path, "Plain")).more_init_parameters
+    assert (await one(analysis, path, "Wide")).more_init_parameters
+    assert (await one(analysis, path, "Wider")).more_init_parameters

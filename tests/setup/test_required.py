@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+import msgspec
 import pytest
 
 from tvls.analysis.types import FoundTarget, Parameter
@@ -255,3 +256,10 @@ def test_gradients_are_refused_for_jax_only() -> None:  # R13
     with pytest.raises(TvlsError, match="requires_grad"):
         inline_profile(target(), InlineSetup(inputs=grad))
     assert inline_profile(target("torch.module"), InlineSetup(inputs=grad)).inputs.args[0]["requires_grad"] is True
+
+
+def test_a_library_base_may_take_more_than_the_source_shows() -> None:
+    wide = target("flax.linen", init="scale: float = 1.0")
+    init = CallSetup(args=[8, 4], kwargs={"features": 4})
+    assert refused(wide, CallSetup(args=[TENSOR]), init)
+    assert not refused(msgspec.structs.replace(wide, more_init_parameters=True), CallSetup(args=[TENSOR]), init)

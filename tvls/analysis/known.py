@@ -39,6 +39,10 @@ _LAYER_NAMESPACES: tuple[tuple[str, TargetKind], ...] = (
     ("flax.nnx", "flax.nnx"),
     ("torch.nn", "torch.module"),
 )
+BARE_BASES = frozenset(
+    {"abc.ABC", "builtins.object", "object", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"}
+)
+"""Bases that declare no fields."""
 _LAYER_SUBMODULES = frozenset(
     "attention batch_apply combinators fp8_ops linear normalization recurrent stochastic activation "
     "activations lora module nn modules container conv dropout pooling rnn sparse transformer batchnorm "

@@ -240,6 +240,17 @@ class Resolver:
         visit(binding, ())
         return order
 
+    def has_outside_base(self, binding: Class) -> bool:
+        """Whether a base is neither in the workspace nor known to declare nothing."""
+        bases = [found for owner in self.ancestry(binding) for base in owner.bases for found in self.denotations(base)]
+        return any(
+            not isinstance(found, Class)
+            and not (
+                isinstance(found, Library) and (found.name in known.ROOT_CLASSES or found.name in known.BARE_BASES)
+            )
+            for found in bases
+        )
+
     def method(self, binding: Class, name: str) -> tuple[Class, FunctionFact] | None:
         """A method and the class that has it."""
         for owner in self.ancestry(binding):

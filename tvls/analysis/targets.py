@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+import msgspec
+
 from tvls.analysis import known
 from tvls.analysis.facts import FieldFact, FunctionFact, ParameterFact, Place, Span
 from tvls.analysis.resolve import Resolver
@@ -118,7 +120,9 @@ def _class(binding: Class, resolver: Resolver, texts: Texts) -> Iterator[FoundTa
     if kind is not None and resolver.root_kind(binding) is None:
         call = _method_parameters(binding, CALL_METHOD[kind], resolver, texts)
         init = _init_parameters(binding, kind, resolver, texts)
-        yield _found(binding.path, binding.qualname, kind, binding.line, binding.fact.place, texts, call, init)
+        found = _found(binding.path, binding.qualname, kind, binding.line, binding.fact.place, texts, call, init)
+        more = kind == "flax.linen" and resolver.has_outside_base(binding)
+        yield msgspec.structs.replace(found, more_init_parameters=True) if more else found
     yield from _definitions(binding.path, binding.members.values(), resolver, texts)
 
 

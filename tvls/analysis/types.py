@@ -44,6 +44,8 @@ class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Of the call: the function itself, `__call__` of a Flax module, `forward` of a Torch module; without `self`."""
     init_parameters: list[Parameter] = []
     """Of the construction: dataclass fields (Linen), `__init__` without `self` (NNX, Torch). Empty for functions."""
+    more_init_parameters: bool = False
+    """A base that is not in the workspace, such as `nn.Conv`, may add fields that are not listed."""
 
 
 class ParseError(msgspec.Struct, frozen=True):

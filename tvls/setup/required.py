@@ -27,6 +27,8 @@ class TargetLike(Protocol):
     def parameters(self) -> Sequence[ParameterLike]: ...
     @property
     def init_parameters(self) -> Sequence[ParameterLike]: ...
+    @property
+    def more_init_parameters(self) -> bool: ...
 
 
 _KINDS: Final[dict[str, str]] = {
@@ -95,8 +97,9 @@ def _bind(
         return  # a signature that an installed base class gives is not in the source: the trace itself will tell
     positional = [p for p in parameters if p.kind in {"positional_only", "positional_or_keyword"}]
     by_name = {p.name: p for p in parameters if p.kind in {"positional_or_keyword", "keyword_only"}}
-    takes_more = any(p.kind == "var_positional" for p in parameters)
-    takes_any = any(p.kind == "var_keyword" for p in parameters)
+    more = at == ("init",) and target.more_init_parameters
+    takes_more = more or any(p.kind == "var_positional" for p in parameters)
+    takes_any = more or any(p.kind == "var_keyword" for p in parameters)
     what = target.name if at == ("init",) or target.kind == "jax.function" else f"calling {target.name}"
     if len(call.args) > len(positional) and not takes_more:
         count = f"{len(positional) or 'no'} positional argument{'' if len(positional) == 1 else 's'}"
