@@ -6,6 +6,7 @@ trust, saved source, setup, interpreter; then the worker with its deadline.
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -95,7 +96,12 @@ async def open_request(
         return reusable, True
     before = fingerprint(environment)
     document = await tools.pool.trace(environment, _trace_request(request, tools.settings), on_progress=progress)
-    return _keep(tools, origin, document, before), False
+    opened = _outcome(tools, origin, document, before)
+    await asyncio.to_thread(
+        opened.index.prepare
+    )  # for a large graph it takes seconds; views and hovers are instant then
+    tools.captures.add(opened)
+    return opened, False
 
 
 def staleness(tools: Tools, outcome: OpenCapture | FailedTrace, profile_digest: str | None) -> Stale | None:
@@ -197,8 +203,8 @@ def _trace_request(request: Request, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _keep(tools: Tools, origin: Origin, document: Capture | Failure, environment: str) -> OpenCapture:
-    """Puts the outcome of a trace into the store. Raises the failure's error where it is one."""
+def _outcome(tools: Tools, origin: Origin, document: Capture | Failure, environment: str) -> OpenCapture:
+    """The outcome of a trace with what it depended on. Raises the error of a failure, which is put into the store."""
     snapshot = Snapshot(
         sources={source["path"]: source["digest"] for source in document["sources"]},
         profile=origin.profile.digest,
@@ -212,9 +218,7 @@ def _keep(tools: Tools, origin: Origin, document: Capture | Failure, environment
         tools.captures.add_failure(FailedTrace(failure, origin, snapshot, traced, error))
         raise error
     _refuse_unsaved(tools, [origin.folder / source for source in snapshot.sources])
-    opened = OpenCapture(document, origin, snapshot, traced, GraphIndex(document))
-    tools.captures.add(opened)
-    return opened
+    return OpenCapture(document, origin, snapshot, traced, GraphIndex(document))
 
 
 def _texts(folder: Path, sources: Mapping[str, str], digests: FileDigests) -> dict[str, list[str]]:

@@ -1,8 +1,8 @@
 """The capture document: the portable graph file, and what a worker hands to the daemon.
 
-Plain dictionaries typed by the classes below, so that the worker can build them with the standard library and the daemon
-can validate them while decoding. Keys are those of the JSON file. `Capture` is a traced program, `Failure` a trace that
-did not finish; both are one JSON object in UTF-8. A missing optional key means its default.
+Plain dictionaries typed by the classes below, so that the worker can build them with the standard library and the
+daemon can validate them while decoding. Keys are those of the JSON file. `Capture` is a traced program, `Failure` a
+trace that did not finish; both are one JSON object in UTF-8. A missing optional key means its default.
 
 Positions: `line` is 1-based and `column` a 0-based offset in UTF-8 bytes of the line, as in Python's code objects.
 """
@@ -15,7 +15,8 @@ from typing import Any, Dict, List, Optional, Union
 if sys.version_info >= (3, 11):
     from typing import Literal, NotRequired, TypedDict
 else:  # Python 3.10, in a worker: nothing decodes by type there, so NotRequired only has to be subscriptable
-    from typing import Literal, Optional as NotRequired, TypedDict
+    from typing import Literal, TypedDict
+    from typing import Optional as NotRequired
 
 FORMAT_VERSION = 1
 
@@ -147,8 +148,9 @@ class Observation(TypedDict):
 
 
 Tree = Dict[str, Any]
-"""Nested structure of a call: `{"value": index}`, `{"literal": ..., "dtype": ...}` for an output that the program states,
-`{"static": ...}`, `{"opaque": "module.Type"}`, `{"list": [Tree, ...]}`, `{"tuple": [Tree, ...]}` or `{"dict": {key: Tree}}`."""
+"""Nested structure of a call: `{"value": index}`, `{"literal": ..., "dtype": ...}` for an output that the program
+states, `{"static": ...}`, `{"opaque": "module.Type"}`, `{"list": [Tree, ...]}`, `{"tuple": [Tree, ...]}` or
+`{"dict": {key: Tree}}`."""
 
 
 class Inputs(TypedDict):

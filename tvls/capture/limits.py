@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-class LimitExceeded(Exception):
+class LimitExceeded(Exception):  # noqa: N818  (an outcome, not a mistake)
     """A capture grew past one of its limits.
 
     `limit` is the field of `Limits`, `allowed` its value, `found` what the program needs (where known).
