@@ -70,6 +70,10 @@ class Value(TypedDict):
     shape: List[int]
     dtype: str
     name: NotRequired[str]
+    """Of an input: the parameter and the path into it. Of state: its path, which starts with the path of its module
+    (after the collection, in Linen's case), so that state belongs to modules by prefix."""
+    collection: NotRequired[str]
+    """Of state: the collection (Linen: `params`, `batch_stats`) or type of variable (NNX: `Param`, `BatchStat`)."""
     weakType: NotRequired[bool]
     sharding: NotRequired[str]
 
@@ -104,6 +108,13 @@ class Operation(TypedDict):
     bodies: NotRequired[List[BodyRef]]
 
 
+class ParameterSize(TypedDict):
+    """All parameters of a module and of the modules inside it, each counted once, from shapes and dtypes alone."""
+
+    count: int
+    bytes: int
+
+
 Scope = TypedDict(  # functional form: `class` is a key
     "Scope",
     {
@@ -115,6 +126,9 @@ Scope = TypedDict(  # functional form: `class` is a key
         "path": NotRequired[str],
         "class": NotRequired[str],
         "evidence": NotRequired[Literal["name_stack", "instance_path", "hook"]],
+        # Of a module whose parameters are known. Scopes of one path (forward and backward) repeat the same parameters,
+        # and inside a `scan` over layers they are those of one layer.
+        "parameters": NotRequired[ParameterSize],
     },
 )
 
