@@ -17,7 +17,7 @@ _KINDS: Final[dict[str, ErrorKind]] = {
     "exception": "traceFailed",
     "device": "deviceUnavailable",
     "limit": "limitExceeded",
-    "memory": "limitExceeded",
+    "environment": "environmentInvalid",
 }
 """Failure kind in the document → kind of error. Every other kind is a mistake in the setup."""
 
@@ -75,6 +75,9 @@ def failure_error(failure: Failure) -> TvlsError:
     if kind == "deviceUnavailable":
         step = "Choose another device in the setup, or install a JAX that has it in the selected Python."
         return TvlsError(kind, message, step, phase=detail["phase"])
+    if kind == "environmentInvalid":
+        step = "Repair the selected Python environment, or select another interpreter."
+        return TvlsError(kind, message, step, phase=detail["phase"], exception=detail["type"], frames=frames)
     key = detail.get("key")
     step = f"Correct `{key}` in the setup." if key else "Correct the setup."
     problems = [SetupProblem(key=key or "", message=message)]

@@ -1,0 +1,200 @@
+"""The `tvls` command as a shell sees it: output, exit codes, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.conftest import REPOSITORY
+
+NET = """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def net(x):
+    return jax.nn.relu(x @ jnp.ones((3, 4)))
+
+
+def add(x, y, *, scale):
+    return jnp.add(x, y) * scale
+"""
+
+
+class Shell:
+    """Runs `tvls` in a folder with a home of its own."""
+
+    def __init__(self, root: Path, python: str) -> None:
+        self.folder = root / "project"
+        self.folder.mkdir()
+        (self.folder / "model.py").write_text(NET)
+        (self.folder / "pyproject.toml").write_text("")
+        self.python = python
+        kept = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
+        self.env = kept | {
+            "HOME": str(root),
+            "XDG_STATE_HOME": str(root / "state"),
+            "XDG_CACHE_HOME": str(root / "cache"),
+        }
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tvls", *arguments]
+        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, cwd=self.folder, env=self.env, text=True, **(pipes | options))
+
+    def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=170)
+        assert process.returncode == code, err or out
+        return out, err
+
+    def trace(self, *arguments: str, code: int = 0) -> tuple[str, str]:
+        return self.run("trace", "--python", self.python, "--trust", *arguments, code=code)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, models_python: str) -> Shell:
+    return Shell(tmp_path, models_python)
+
+
+def test_discover(shell: Shell) -> None:  # R3, R6
+    rows = json.loads(shell.run("discover", ".", "--json")[0])
+    assert rows == [
+        {"path": "model.py", "kind": "jax.function", "name": "net", "line": 6},
+        {"path": "model.py", "kind": "jax.function", "name": "add", "line": 10},
+    ]
+    assert "model.py:6" in shell.run("discover", "model.py")[0]
+    assert "absent.py" in shell.run("discover", "absent.py", code=2)[1]
+
+
+def test_trace_with_inputs_of_the_command_line(shell: Shell) -> None:  # R14, R15
+    out, _ = shell.trace("model.py:net", "--input", "x=float32[2,3]", "-o", "net.json")
+    assert "net.json" in out
+    capture = json.loads((shell.folder / "net.json").read_text())
+    assert [operation["primitive"] for operation in capture["operations"]] == ["broadcast_in_dim", "dot_general", "max"]
+    assert (capture["backend"], capture["evidence"], capture["coverage"]["scope"]) == (
+        "jaxpr",
+        "inferred",
+        "traced_program",
+    )
+    outline, _ = shell.run("show", "net.json")
+    assert "dot_general  f32[2,3] · f32[3,4] → f32[2,4]" in outline
+    assert shell.run("show", "net.json", "--json")[0].encode() == (shell.folder / "net.json").read_bytes()
+    printed = shell.trace("model.py:net", "--input", "f32[2,3]", "--json")[0]
+    assert json.loads(printed)["operations"] == capture["operations"]
+
+
+def test_missing_and_wrong_inputs_are_named(shell: Shell) -> None:  # R10
+    err = shell.trace("model.py:add", "--input", "x=f32[2]", code=3)[1]
+    assert "inputs.kwargs.y" in err
+    assert "scale" in err
+    err = shell.trace("model.py:net", "--input", "z=f32[2]", code=3)[1]
+    assert "z" in err
+    assert "model.py:net" not in shell.trace("model.py:net", "--input", "x=float23[2]", code=2)[1].split("\n")[0]
+    assert "float32" in shell.trace("model.py:net", "--input", "x=float23[2]", code=2)[1]
+    assert "net" in shell.trace("model.py:nett", "--input", "x=f32[2,3]", code=1)[1]
+
+
+def test_a_failed_trace_names_the_line(shell: Shell) -> None:  # R22
+    err = shell.trace("model.py:net", "--input", "x=f32[2,5]", code=1)[1]
+    assert "model.py:7" in err
+    assert "dot_general" in err
+
+
+@pytest.mark.parametrize("where", ["model", "interpreter"])
+def test_nothing_runs_without_trust(shell: Shell, where: str) -> None:  # R4
+    canary = shell.folder / "canary"
+    if where == "model":
+        (shell.folder / "model.py").write_text(f"open({str(canary)!r}, 'w').close()\n" + NET)
+        command = ["--python", shell.python]
+    else:
+        fake = shell.folder / ".venv" / "bin" / "python"
+        fake.parent.mkdir(parents=True)
+        fake.write_text(f'#!/bin/sh\ntouch {str(canary)!r}\nexec {shell.python} "$@"\n')
+        fake.chmod(0o755)
+        (shell.folder / ".venv" / "pyvenv.cfg").write_text("version = 3.11.7\n")
+        command = []
+    err = shell.run("trace", "model.py:net", "--input", "x=f32[2,3]", *command, code=3)[1]
+    assert "not trusted" in err
+    shell.run("doctor")
+    shell.run("discover", ".")
+    assert not canary.exists()
+    shell.run("trace", "model.py:net", "--input", "x=f32[2,3]", "--trust", *command)
+    assert canary.exists()  # the canary sings
+
+
+def test_trust_of_one_run_is_not_remembered(shell: Shell) -> None:  # R4
+    shell.trace("model.py:net", "--input", "x=f32[2,3]")
+    shell.run("trace", "model.py:net", "--input", "x=f32[2,3]", "--python", shell.python, code=3)
+
+
+def test_usage_errors(shell: Shell) -> None:
+    for arguments in (
+        [],
+        ["model.py"],
+        ["absent.py:net"],
+        ["model.py:net", "--max-lines", "0"],
+        ["--input", "x=f32[1]"],
+    ):
+        shell.trace(*arguments, code=2)
+    shell.run("show", "absent.json", code=2)
+    (shell.folder / "broken.json").write_text('{"formatVersion": 1, "captureId": "x"')
+    assert shell.run("show", "broken.json", code=1)[1]
+
+
+def test_doctor_says_what_to_do(shell: Shell) -> None:
+    (shell.folder / "tensorviz.toml").write_text('version = 1\n[profiles.a]\nmodel = "model:net"\nframewrok = "jax"\n')
+    out, _ = shell.run("doctor", "--python", shell.python, "--trust")
+    assert "framewrok" in out
+    assert "jax 0." in out
+    out, _ = shell.run("doctor", "--python", sys.executable, "--trust", code=3)
+    assert "no jax" in out
+    findings = json.loads(shell.run("doctor", "--python", sys.executable, "--trust", "--json", code=3)[0])
+    assert any(finding["state"] == "missing" and finding["next_step"] for finding in findings)
+
+
+def test_profile_of_an_installed_package(shell: Shell) -> None:  # R1, R12, R20, R32
+    for name in ("gpt2.py", "tensorviz.toml"):
+        shutil.copy(REPOSITORY / "examples" / name, shell.folder)
+    outline, _ = shell.trace("--profile", "gpt2", "--max-lines", "70")
+    assert "freshly initialised" in outline
+    assert "result.logits  f32[1,64,50257]" in outline
+    assert "h (FlaxGPT2BlockCollection, module)" in outline
+    assert "more operations left out" in outline
+
+
+def test_a_closed_pipe_is_no_error(shell: Shell) -> None:
+    shell.trace("model.py:net", "--input", "x=f32[2,3]", "-o", "net.json")
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = shell.start("show", "net.json", stdout=writer)
+    os.close(writer)
+    assert "Traceback" not in process.communicate(timeout=60)[1]
+
+
+def test_an_interrupt_leaves_nothing_behind(shell: Shell) -> None:  # R5
+    (shell.folder / "model.py").write_text(
+        NET.replace("    return jax.nn", "    import time; time.sleep(600)\n    return jax.nn")
+    )
+    process = shell.start("trace", "model.py:net", "--input", "x=f32[2,3]", "--python", shell.python, "--trust")
+    family: list[psutil.Process] = []
+    deadline = time.monotonic() + 60
+    while len(family) < 2 and time.monotonic() < deadline:
+        family = psutil.Process(process.pid).children(recursive=True)
+        time.sleep(0.05)
+    assert family
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert not alive, alive
