@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Dict, List, Optional, Tuple
 
 from tvls.worker.frameworks.jax import arrays, device, functions, libraries, linen, nnx
-from tvls.worker.frameworks.jax.scopes import recorded_modules
-from tvls.worker.frameworks.jax.tracing import document, trace
+from tvls.worker.frameworks.jax.instances import is_about_places
+from tvls.worker.frameworks.jax.modules import recorded_modules
+from tvls.worker.frameworks.jax.tracing import Plan, Traced, document, trace
 from tvls.worker.job import Job
 
 __all__ = ["capture", "describe", "device_scope", "kind_of", "preload", "versions"]
@@ -78,7 +79,19 @@ def capture(job: Job) -> Dict[str, Any]:
         traced = linen.traced(job)
     else:
         plan = nnx.plan(job) if job.kind == "flax.nnx" else functions.plan(job)
-        with job.phase("trace"), recorded_modules(plan.modules):
-            traced = trace(plan)
+        with job.phase("trace"):
+            traced = _traced(plan)
     with job.phase("encode"):
         return document(traced, job)
+
+
+def _traced(plan: Plan) -> Traced:
+    try:
+        with recorded_modules(plan.modules):
+            return trace(plan)
+    except Exception as error:
+        if not is_about_places(error):
+            raise
+    plan.modules.placing = False
+    plan.modules.roots.clear()
+    return _traced(plan)

@@ -50,6 +50,20 @@ def placement(value: Any) -> Optional[str]:
     return str(sharding)
 
 
+def nbytes(value: Any) -> int:
+    """Bytes of an array, from shape and dtype alone; sub-byte dtypes are packed. A typed key counts as its words."""
+    elements = 1
+    for dim in value.shape:
+        elements *= int(dim)
+    if not isinstance(value.dtype, lib.np.dtype):
+        key_shape: Any = getattr(getattr(value.dtype, "_impl", None), "key_shape", (2,))
+        return elements * 4 * int(lib.np.prod(key_shape))
+    name = str(value.dtype.name)
+    if name.endswith(("int2", "int4")) or name.startswith("float4"):
+        return -(-elements * (2 if name.endswith("int2") else 4) // 8)
+    return elements * int(value.dtype.itemsize)
+
+
 def described(spec: TensorSpec) -> Any:
     """The abstract array of a described tensor; its generator is not run. Raises SetupFault for dtype and gradient."""
     if spec.requires_grad:
@@ -81,7 +95,7 @@ def describe(value: object) -> Optional[Tuple[List[int], str]]:
         return None
     array: Any = value
     if kind == _VARIABLE:
-        array = _content(value)
+        array = content(value)
         kind = _kind(lib.class_of(array))
         if kind not in (_TRACER, _ARRAY):
             return None
@@ -113,7 +127,7 @@ def _classify(kind: "type[Any]") -> int:
     return _OTHER
 
 
-def _content(variable: object) -> Any:
+def content(variable: object) -> Any:
     for name in ("_raw_value", "raw_value"):  # read past the variable's own attribute hooks
         try:
             return object.__getattribute__(variable, name)

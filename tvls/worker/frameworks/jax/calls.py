@@ -24,6 +24,7 @@ class Leaf:
     name: str
     lazy: bool = False
     placement: Optional[str] = None
+    collection: Optional[str] = None
 
 
 @dataclass
@@ -61,6 +62,8 @@ class Arguments:
     leaves: List[Leaf]
     inputs: Dict[str, Any]
     static: Dict[str, Any] = field(default_factory=lambda: {})  # noqa: PIE807
+    names: List[str] = field(default_factory=lambda: [])  # noqa: PIE807
+    """Name of every item of `flat`: the parameter, with the path into a container."""
 
 
 def read_call(job: Job, target: object) -> Call:
@@ -114,12 +117,14 @@ def arguments(call: Call, target: object, is_leaf: Optional[IsLeaf] = None) -> A
     flat = flatten((tuple(call.args), call.kwargs), is_leaf)
     leaves: List[Leaf] = []
     statics: Dict[str, Any] = {}
+    flat_names: List[str] = []
 
     def describe(key: str, name: str) -> Callable[[Any, Tuple[str, ...]], Dict[str, Any]]:
         def leaf(item: Any, path: Tuple[str, ...]) -> Dict[str, Any]:
+            flat_names.append("/".join((name, *path)))
             place = "".join([key, *(f"[{part}]" if part.isdecimal() else f".{part}" for part in path)])
             if is_array(item):
-                leaves.append(Leaf(abstract(item, place), "input", "/".join((name, *path)), placement=placement(item)))
+                leaves.append(Leaf(abstract(item, place), "input", flat_names[-1], placement=placement(item)))
                 return {"value": len(leaves) - 1}
             entry = static(item)
             statics[place.replace("inputs.", "", 1)] = entry.get("static", entry if "opaque" in entry else None)
@@ -137,7 +142,7 @@ def arguments(call: Call, target: object, is_leaf: Optional[IsLeaf] = None) -> A
         name: outline(call.kwargs[name], describe(f"inputs.kwargs.{name}", name), (), is_leaf)
         for name in sorted(call.kwargs)
     }
-    return Arguments(flat, leaves, {"args": args, "kwargs": kwargs}, statics)
+    return Arguments(flat, leaves, {"args": args, "kwargs": kwargs}, statics, flat_names)
 
 
 def _argument_names(target: object, count: int) -> List[str]:

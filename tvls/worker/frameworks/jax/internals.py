@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple, cast
 
 Segment = Tuple[str, Optional[str]]
 """One level of a name stack: its label, such as `transpose(jvp(MLP))`, and the plain name in it (`MLP`), if any."""
@@ -59,3 +59,13 @@ def argument_names(jaxpr: Any) -> List[Optional[str]]:
     if not isinstance(names, (tuple, list)) or len(names) != len(jaxpr.invars):  # pyright: ignore[reportUnknownArgumentType]
         return []
     return [name if isinstance(name, str) and name else None for name in names]  # pyright: ignore[reportUnknownVariableType]
+
+
+def linen_parameters(scope: Any) -> List[Any]:
+    """Arrays of the parameters that a Linen scope and those inside it have so far. Creates nothing in the scope."""
+    root: Any = getattr(scope, "root", None)
+    variables: Any = getattr(root, "_variables", None)
+    found: Any = variables.get("params") if variables else None
+    for name in tuple(scope.path)[len(tuple(getattr(root, "path", ()))) :]:
+        found = cast("Any", found).get(name) if isinstance(found, Mapping) else None
+    return [] if found is None else importlib.import_module("jax").tree_util.tree_leaves(found)

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Sequence, Set, TypeVar, cast
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
-from tvls.worker.frameworks.jax.scopes import Modules, recorded_modules
+from tvls.worker.frameworks.jax.modules import Modules, recorded_modules
 from tvls.worker.frameworks.jax.tracing import Plan, Traced, trace
 from tvls.worker.frameworks.jax.trees import children, key_text, resolve
 from tvls.worker.job import Job, SetupFault
@@ -134,7 +134,7 @@ def _state_leaves(variables: Any, flat: Flat) -> List[Leaf]:
     items = [flat.items[position] for position in flat.traced]
     keys = [names[position] for position in flat.traced]
     return [
-        Leaf(abstract(item, key), "state", key, placement=placement(item))
+        Leaf(abstract(item, key), "state", key, placement=placement(item), collection=key.partition("/")[0])
         for item, key in zip(items, keys, strict=True)
     ]
 

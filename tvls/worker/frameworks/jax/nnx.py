@@ -15,7 +15,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, is_array, placement
 from tvls.worker.frameworks.jax.calls import Flat, Leaf, arguments, read_call
-from tvls.worker.frameworks.jax.scopes import Modules
+from tvls.worker.frameworks.jax.instances import place_modules
+from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.tracing import Plan, Written
 from tvls.worker.frameworks.jax.trees import key_text, resolve
 from tvls.worker.job import Job, SetupFault
@@ -44,9 +45,12 @@ class Objects:
     flat: Flat
     leaves: List[Leaf]
 
-    def merge(self, arrays: Sequence[Any]) -> List[Any]:
-        """Fresh objects whose state is `arrays`; to be called inside the trace."""
-        return list(lib.nnx.merge(self.graphdef, self.flat.rebuild(arrays)))
+    def merge(self, arrays: Sequence[Any], modules: Modules) -> List[Any]:
+        """Fresh objects whose state is `arrays`, their modules knowing their places; called inside the trace."""
+        merged = list(lib.nnx.merge(self.graphdef, self.flat.rebuild(arrays)))
+        for item, name in zip(merged, self.names, strict=True):
+            place_modules(modules, item, name)
+        return merged
 
 
 def split(found: Sequence[Tuple[Any, str]]) -> Objects:
@@ -61,12 +65,29 @@ def split(found: Sequence[Tuple[Any, str]]) -> Objects:
     pairs: Any
     pairs, treedef = lib.jax.tree_util.tree_flatten_with_path(state)
     flat = Flat(treedef, [leaf for _, leaf in pairs], [at for at, (_, leaf) in enumerate(pairs) if is_array(leaf)])
+    kinds = _kinds(state, names)
     leaves: List[Leaf] = []
     for position in flat.traced:
         path, array = pairs[position]
         name = _state_name(path, names)
-        leaves.append(Leaf(abstract(array, name), "state", name, placement=placement(array)))
+        leaf = Leaf(abstract(array, name), "state", name, placement=placement(array), collection=kinds.get(name))
+        leaves.append(leaf)
     return Objects(items, names, graphdef, flat, leaves)
+
+
+def _kinds(state: Any, names: Sequence[str]) -> Dict[str, str]:
+    """Type of every variable of a state, by name."""
+
+    def is_variable(leaf: Any) -> bool:
+        return isinstance(leaf, lib.nnx.Variable) or lib.class_of(leaf).__name__ == "VariableState"  # before Flax 0.12
+
+    pairs: Any = lib.jax.tree_util.tree_flatten_with_path(state, is_leaf=is_variable)[0]
+    kinds: Dict[str, str] = {}
+    for path, leaf in pairs:
+        if is_variable(leaf):
+            kind: Any = getattr(leaf, "type", None)
+            kinds[_state_name(path, names)] = (kind if isinstance(kind, type) else lib.class_of(leaf)).__name__
+    return kinds
 
 
 def _state_name(path: Sequence[Any], names: Sequence[str]) -> str:
@@ -122,7 +143,8 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
         given = arguments(read_call(job, target), target, is_object)
     own = objects_of(target)
     found = [(item, "" if index == 0 else f"target[{index}]") for index, item in enumerate(own)]
-    found += [(item, _place(given.flat, position)) for position, item in enumerate(given.flat.items) if is_object(item)]
+    found += [(item, given.names[position]) for position, item in enumerate(given.flat.items) if is_object(item)]
+    modules = Modules()
     if not found:
         return Plan(
             given.leaves,
@@ -130,14 +152,14 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
             given.inputs,
             given.static,
             notes,
-            Modules(),
+            modules,
         )
     objects = split(found)
     count = len(objects.leaves)
     shift = _shifted(given.inputs, count)
 
     def run(tracers: Sequence[Any]) -> Any:
-        merged = objects.merge(tracers[:count])
+        merged = objects.merge(tracers[:count], modules)
         index = {id(item): position for position, item in enumerate(objects.items)}
 
         def replace(item: Any) -> Any:
@@ -152,7 +174,7 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
         result = _apply(callee, call)
         return Written(result, written(objects, merged, before))
 
-    return Plan([*objects.leaves, *given.leaves], run, shift, given.static, notes, Modules())
+    return Plan([*objects.leaves, *given.leaves], run, shift, given.static, notes, modules)
 
 
 def _current(objects: Objects, merged: List[Any]) -> List[Any]:
@@ -163,15 +185,6 @@ def _current(objects: Objects, merged: List[Any]) -> List[Any]:
 def _apply(target: Any, call: Any) -> Any:
     args, kwargs = call
     return target(*args, **kwargs)
-
-
-def _place(flat: Flat, position: int) -> str:
-    marks = lib.jax.tree_util.tree_unflatten(flat.treedef, list(range(len(flat.items))))
-    for path, mark in lib.jax.tree_util.tree_flatten_with_path(marks)[0]:
-        if mark == position:
-            keys = [key_text(key) for key in path]
-            return "/".join([f"args[{keys[1]}]" if keys[0] == "0" else keys[1], *keys[2:]])
-    return f"input[{position}]"
 
 
 def _shifted(inputs: Dict[str, Any], count: int) -> Dict[str, Any]:

@@ -12,8 +12,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 from tvls.capture.limits import LimitExceeded, Limits
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.internals import argument_names, traced_name
+from tvls.worker.frameworks.jax.modules import Modules, Path
 from tvls.worker.frameworks.jax.params import SMALL, aval_data, encode_params, numbers
-from tvls.worker.frameworks.jax.scopes import Modules, Scopes
+from tvls.worker.frameworks.jax.scopes import Scopes
 from tvls.worker.frameworks.jax.stacks import Frames, make_stacks
 from tvls.worker.job import FrameRegistry
 
@@ -70,17 +71,21 @@ class Graph:
     bodies: List[Dict[str, Any]]
     used: Set[str]
     ordinals: Dict[Tuple[int, str], int]
-    body_indices: Dict[Tuple[int, str], int]
+    body_indices: Dict[Tuple[int, str, Optional[Path]], int]
     counts: Dict[str, int]
+    makers: Dict[int, int]
+    """From a value to the operation that makes it."""
 
 
 def new_shared(limits: Limits, frames: FrameRegistry, modules: Modules) -> Shared:
     return Shared(limits, modules, make_stacks(frames), 0, 0, [0])
 
 
-def new_graph(shared: Shared) -> Graph:
+def new_graph(shared: Shared, path: Optional[Path] = None) -> Graph:
+    """An empty graph; that of a body stands inside the module at `path`."""
     used: Set[str] = {""}
-    return Graph([], [], Scopes(shared.modules, shared.limits, used, shared.scopes), [], used, {}, {}, {})
+    scopes = Scopes(shared.modules, shared.limits, used, shared.scopes, path)
+    return Graph([], [], scopes, [], used, {}, {}, {}, {})
 
 
 def count_operations(jaxpr: Any) -> int:
@@ -194,10 +199,12 @@ def expand(shared: Shared, graph: Graph, jaxpr: Any, env: Environment, scope: in
     """Append the equations of a jaxpr whose inputs `env` holds; `outer` are the frames of the enclosing call."""
     for eqn in jaxpr.eqns:
         source: Any = eqn.source_info
-        inside = graph.scopes.enter(scope, source.name_stack)
+        producers = _producers(graph, env, eqn)
+        inside = graph.scopes.enter(scope, source.name_stack, producers)
         frames = shared.stack(source.traceback, outer)
         inner = expansion(eqn)
         if inner is None:
+            graph.scopes.order.add_operation(inside, producers)
             _operation(shared, graph, eqn, env, inside, frames)
             continue
         called, _, kind = inner
@@ -212,6 +219,18 @@ def expand(shared: Shared, graph: Graph, jaxpr: Any, env: Environment, scope: in
             env[var] = lookup(shared, graph, inner_env, atom)
 
 
+def _producers(graph: Graph, env: Environment, eqn: Any) -> List[int]:
+    """The operations that make what an equation reads."""
+    found: List[int] = []
+    for atom in eqn.invars:
+        operand: Any = None if isinstance(atom, lib.core.Literal) else env[atom]
+        if type(operand) is dict:
+            maker = graph.makers.get(operand.get("value", -1))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+            if maker is not None:
+                found.append(maker)
+    return found
+
+
 def _operation(shared: Shared, graph: Graph, eqn: Any, env: Environment, scope: int, frames: Frames) -> None:
     shared.operations += 1
     if shared.operations > shared.limits.operations:
@@ -220,7 +239,7 @@ def _operation(shared: Shared, graph: Graph, eqn: Any, env: Environment, scope: 
     bodies: List[Dict[str, Any]] = []
 
     def body(jaxpr: Any, role: str) -> int:
-        index = _body(shared, graph, jaxpr, f"{primitive} {role}")
+        index = _body(shared, graph, jaxpr, f"{primitive} {role}", graph.scopes.path(scope))
         bodies.append({"role": role, "body": index})
         return index
 
@@ -229,6 +248,7 @@ def _operation(shared: Shared, graph: Graph, eqn: Any, env: Environment, scope: 
     for var in eqn.outvars:
         index = add_value(shared, graph, {"role": "intermediate", **_aval(var.aval)})
         env[var] = {"value": index}
+        graph.makers[index] = len(graph.operations)
         outputs.append(index)
     operation: Dict[str, Any] = {
         "id": _identify(graph, scope, primitive),
@@ -267,12 +287,12 @@ def _identify(graph: Graph, scope: int, primitive: str) -> str:
     return unique
 
 
-def _body(shared: Shared, graph: Graph, program: Any, label: str) -> int:
+def _body(shared: Shared, graph: Graph, program: Any, label: str, path: Optional[Path]) -> int:
     jaxpr: Any = program.jaxpr if isinstance(program, lib.core.ClosedJaxpr) else program
-    key = (id(jaxpr), label)
+    key = (id(jaxpr), label, path)
     index = graph.body_indices.get(key)
     if index is None:
-        inner = new_graph(shared)
+        inner = new_graph(shared, path)
         env: Environment = {}
         bind_constants(shared, inner, env, jaxpr)
         names = argument_names(jaxpr) or [None] * len(jaxpr.invars)

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Sequence
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax import program
 from tvls.worker.frameworks.jax.calls import Leaf
-from tvls.worker.frameworks.jax.scopes import Modules
+from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.trees import outputs, resolve
 from tvls.worker.job import Job
 
@@ -92,6 +92,8 @@ def _document(traced: Traced, job: Job) -> Dict[str, Any]:
         value = program.make_value(leaf.role, var.aval, leaf.name)
         if leaf.placement is not None:
             value["sharding"] = leaf.placement
+        if leaf.collection is not None:
+            value["collection"] = leaf.collection
         slot = program.Slot(value)
         env[var] = slot
         if not leaf.lazy:

@@ -1,0 +1,159 @@
+"""The modules that run during a trace: their paths, classes and parameters, by what marks them on name stacks.
+
+Linen and Haiku put a module's name on the name stack themselves, and tell who is called; NNX and Equinox do neither, so
+instances.py puts a mark of its own there.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Generator, List, Optional, Sequence, Tuple
+
+from tvls.worker.frameworks.jax import libraries as lib
+from tvls.worker.frameworks.jax.arrays import is_array, nbytes
+from tvls.worker.frameworks.jax.internals import linen_parameters
+
+Path = Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Number of scalars in the parameters of a module and of all inside it, and their bytes."""
+
+    count: int
+    bytes: int
+
+
+@dataclass
+class Module:
+    """A module that ran. `parameters` is None where they are not known."""
+
+    kind: str
+    evidence: str
+    parameters: Optional[Parameters] = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a mark on the name stack stands for: the call of a method of an instance.
+
+    `path` continues that of the module around it where `relative`. Otherwise it starts at the target, or is None for
+    an instance whose place is not known.
+    """
+
+    path: Optional[Path]
+    relative: bool
+    kind: str
+    method: str
+    parameters: Optional[Parameters]
+
+    def label(self) -> str:
+        """The name of the scope: the path, or the class at the root, with the method unless it is the call itself."""
+        name = "/".join(self.path or ()) or self.kind.rpartition(".")[2]
+        return name if self.method == "__call__" else f"{name}.{self.method}"
+
+
+@dataclass
+class Modules:
+    """The modules that ran during a trace."""
+
+    placing: bool = True
+    """Whether NNX modules carry their places; a program that notices is traced without."""
+    by_name: Dict[str, Dict[Path, Module]] = field(default_factory=lambda: {})  # noqa: PIE807
+    """Linen and Haiku: the name each has on name stacks, to its path."""
+    marks: List[Mark] = field(default_factory=lambda: [])  # noqa: PIE807
+    """NNX and Equinox: by the number on the name stack."""
+    roots: List[Tuple[Any, str]] = field(default_factory=lambda: [])  # noqa: PIE807
+    """What the trace is given from outside and may hold instances, each with its place; empty for the target itself."""
+
+    def find(self, label: str, parent: Optional[Path]) -> Optional[Tuple[Path, Module]]:
+        """Path of the module that `label` (a name, or a name and a method) means inside the module at `parent`."""
+        for name in (label, label.rpartition(".")[0], label.rpartition("/")[0]):
+            paths = self.by_name.get(name)
+            if paths:
+                # a lifted module is noted at the path of the transformation's own scope, too
+                paths = {path: module for path, module in paths.items() if path[-1:] == (name,)} or paths
+                path = min(paths, key=lambda path: (-_nearness(path, name, parent), len(path), path))
+                return path, paths[path]
+        return None
+
+    def note(self, name: str, path: Path, module: Any, evidence: str) -> Module:
+        """Note that a module runs under a name."""
+        paths = self.by_name.setdefault(name, {})
+        found = paths.get(path)
+        if found is None:
+            found = paths[path] = Module(lib.type_name(module), evidence)
+        return found
+
+
+def _nearness(path: Path, name: str, parent: Optional[Path]) -> int:
+    if parent is None:
+        return 0
+    if path == (*parent, name):
+        return len(parent) + 2
+    if path == parent:
+        return len(parent) + 1
+    shared = 0
+    while shared < min(len(path), len(parent)) and path[shared] == parent[shared]:
+        shared += 1
+    return shared
+
+
+def total(arrays: Sequence[Any]) -> Parameters:
+    """Size of some arrays together, abstract ones too."""
+    count = size = 0
+    for array in arrays:
+        if is_array(array):
+            elements = 1
+            for dim in array.shape:
+                elements *= int(dim)
+            count += elements
+            size += nbytes(array)
+    return Parameters(count, size)
+
+
+@contextmanager
+def recorded_modules(modules: Modules) -> Generator[None, None, None]:
+    """Note every Linen and Haiku module whose methods run in this context, and mark those of NNX and Equinox."""
+    from tvls.worker.frameworks.jax.instances import marked_instances  # it needs the types above
+
+    with ExitStack() as stack:
+        if lib.linen is not None:
+            stack.enter_context(lib.linen.intercept_methods(_linen(modules)))
+        haiku: Any = sys.modules.get("haiku")  # there only where the user's code has imported it
+        if hasattr(haiku, "intercept_methods"):
+            stack.enter_context(haiku.intercept_methods(_haiku(modules)))
+        stack.enter_context(marked_instances(modules))
+        yield
+
+
+def _linen(modules: Modules) -> Callable[..., Any]:
+    def note(call: Callable[..., Any], args: Any, kwargs: Any, context: Any) -> Any:
+        module: Any = context.module
+        if module.scope is not None:
+            path: Path = tuple(module.scope.path)
+            found = modules.note(module.name or lib.class_of(module).__name__, path, module, "name_stack")
+            if found.parameters is None:
+                arrays = linen_parameters(module.scope)
+                found.parameters = total(arrays) if arrays else None
+        return call(*args, **kwargs)
+
+    return note
+
+
+def _haiku(modules: Modules) -> Callable[..., Any]:
+    def note(call: Callable[..., Any], args: Any, kwargs: Any, context: Any) -> Any:
+        module: Any = context.module
+        result = call(*args, **kwargs)
+        path: Any = getattr(module, "module_name", None)  # the constructor is a method, too
+        if path is None:
+            return result
+        found = modules.note(str(module.name), tuple(str(path).split("/")), module, "name_stack")
+        if found.parameters is None:
+            held: Any = lib.jax.tree_util.tree_leaves(module.params_dict())
+            found.parameters = total(held) if held else None
+        return result
+
+    return note
