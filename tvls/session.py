@@ -74,6 +74,7 @@ class Session:
     def set_settings(self, settings: Settings) -> None:
         self.settings = settings
         self.tools.settings = settings
+        self.tools.pool.idle_seconds = settings.idle_seconds
 
     def set_folders(self, folders: list[Path]) -> None:
         self.folders = folders

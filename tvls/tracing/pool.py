@@ -67,7 +67,8 @@ class WorkerPool:
         concurrent: int | None = None,
         script: Path = launch.WORKER_SCRIPT,
     ) -> None:
-        self._idle_seconds = idle_seconds
+        self.idle_seconds = idle_seconds
+        """How long an unused warm worker stays; a change counts from its next rest on."""
         self._start_seconds = start_seconds
         self._script = script
         self._turns = asyncio.Semaphore(concurrent or max(2, os.cpu_count() or 1))
@@ -207,7 +208,7 @@ class WorkerPool:
         """Count idle time from now on."""
         if slot.idle is not None:
             slot.idle.cancel()
-        slot.idle = asyncio.get_running_loop().call_later(self._idle_seconds, self._expire, slot)
+        slot.idle = asyncio.get_running_loop().call_later(self.idle_seconds, self._expire, slot)
 
     def _expire(self, slot: _Slot) -> None:
         worker = slot.worker()
