@@ -64,6 +64,8 @@ class Arguments:
     static: Dict[str, Any] = field(default_factory=lambda: {})  # noqa: PIE807
     names: List[str] = field(default_factory=lambda: [])  # noqa: PIE807
     """Name of every item of `flat`: the parameter, with the path into a container."""
+    heads: List[str] = field(default_factory=lambda: [])  # noqa: PIE807
+    """Name of every positional argument."""
 
 
 def read_call(job: Job, target: object) -> Call:
@@ -142,7 +144,7 @@ def arguments(call: Call, target: object, is_leaf: Optional[IsLeaf] = None) -> A
         name: outline(call.kwargs[name], describe(f"inputs.kwargs.{name}", name), (), is_leaf)
         for name in sorted(call.kwargs)
     }
-    return Arguments(flat, leaves, {"args": args, "kwargs": kwargs}, statics, flat_names)
+    return Arguments(flat, leaves, {"args": args, "kwargs": kwargs}, statics, flat_names, names)
 
 
 def _argument_names(target: object, count: int) -> List[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import sys
 import types
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ PLACE = "_tvls_place"
 PREFIX = "tvls#"
 """Start of a mark on the name stack; the number of its entry in `Modules.marks` follows."""
 _DEEPEST = 64
+_FRAMES = 40
 _MOST = 20_000
 
 
@@ -58,6 +60,16 @@ class _Running(NamedTuple):
 def is_nnx(value: object) -> bool:
     """Whether a value is an NNX module."""
     return lib.nnx is not None and isinstance(value, lib.nnx.Module)
+
+
+def has_equinox() -> bool:
+    """Whether the user's code has imported Equinox."""
+    return hasattr(sys.modules.get("equinox"), "Module")
+
+
+def is_equinox(value: object) -> bool:
+    """Whether a value is an Equinox module, which a bound method of one is, too."""
+    return has_equinox() and isinstance(value, sys.modules["equinox"].Module)
 
 
 def is_about_places(error: BaseException) -> bool:
@@ -110,9 +122,8 @@ def marked_instances(modules: Modules) -> Generator[None, None, None]:
 
 def _classes() -> List[type]:
     bases: List[Any] = [] if lib.nnx is None else [lib.nnx.Module]
-    equinox: Any = sys.modules.get("equinox")  # there only where the user's code has imported it
-    if hasattr(equinox, "Module"):
-        bases.append(equinox.Module)
+    if has_equinox():
+        bases.append(sys.modules["equinox"].Module)
     found: Dict[type, None] = {}
     pending = [sub for base in bases for sub in type.__subclasses__(base)]
     while pending:
@@ -225,14 +236,33 @@ class _Tracker:
                     return Place(running.place.root, (*running.place.path, *path))
             elif running.instance is instance:
                 return running.place
+        place = self._place_by_frame(instance)
+        if place is not None:
+            return place
         for root, name in self.modules.roots:
             path = self._path_in(root, instance)
             if path is not None:
                 return Place(name, path)
         return None if self.running else Place("", ())
 
+    def _place_by_frame(self, instance: Any) -> Optional[Place]:
+        """Place of an instance by the method that calls it on a copy of a running one, as inside `filter_jit`."""
+        frame: Optional[types.FrameType] = inspect.currentframe()
+        for _ in range(_FRAMES):
+            if frame is None:
+                break
+            code = frame.f_code
+            owner: Any = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+            if is_equinox(owner) and owner is not instance:
+                path = self._path_in(owner, instance)
+                for running in reversed(self.running) if path is not None else ():
+                    if running.place is not None and type(running.instance) is type(owner):
+                        return Place(running.place.root, (*running.place.path, *(path or ())))
+            frame = frame.f_back
+        return None
+
     def _path_in(self, owner: Any, instance: Any) -> Optional[Path]:
-        """Path of an instance inside another, or of the only one of its class where it is a copy."""
+        """Path of an instance inside another, or of the only one of its class where it is a copy of that one."""
         held = self.inside.get(id(owner))
         if held is None:
             held = self.inside[id(owner)] = (owner, _equinox_modules(owner))
@@ -245,14 +275,13 @@ class _Tracker:
 
 def _equinox_modules(owner: Any) -> List[Tuple[Path, Any]]:
     """Equinox modules in the fields and containers of an object, itself included, with their paths."""
-    base: Any = sys.modules["equinox"].Module
     found: List[Tuple[Path, Any]] = []
     seen: "set[int]" = set()
 
     def walk(value: Any, path: Path) -> None:
         if len(path) > _DEEPEST or len(seen) > _MOST or id(value) in seen:
             return
-        if isinstance(value, base):
+        if is_equinox(value):
             seen.add(id(value))
             found.append((path, value))
             held: Dict[str, Any] = value.__dict__

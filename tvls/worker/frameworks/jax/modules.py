@@ -148,7 +148,7 @@ def _haiku(modules: Modules) -> Callable[..., Any]:
         module: Any = context.module
         result = call(*args, **kwargs)
         path: Any = getattr(module, "module_name", None)  # the constructor is a method, too
-        if path is None:
+        if path is None or context.method_name in ("params_dict", "state_dict"):  # which is called below
             return result
         found = modules.note(str(module.name), tuple(str(path).split("/")), module, "name_stack")
         if found.parameters is None:

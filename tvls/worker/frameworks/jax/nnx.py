@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, is_array, placement
-from tvls.worker.frameworks.jax.calls import Flat, Leaf, arguments, read_call
-from tvls.worker.frameworks.jax.instances import place_modules
+from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
+from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox, place_modules
 from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.tracing import Plan, Written
 from tvls.worker.frameworks.jax.trees import key_text, resolve
@@ -146,14 +146,7 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
     found += [(item, given.names[position]) for position, item in enumerate(given.flat.items) if is_object(item)]
     modules = Modules()
     if not found:
-        return Plan(
-            given.leaves,
-            lambda tracers: _apply(target, given.flat.rebuild(tracers)),
-            given.inputs,
-            given.static,
-            notes,
-            modules,
-        )
+        return _plain(given, target, notes, modules)
     objects = split(found)
     count = len(objects.leaves)
     shift = _shifted(given.inputs, count)
@@ -175,6 +168,30 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
         return Written(result, written(objects, merged, before))
 
     return Plan([*objects.leaves, *given.leaves], run, shift, given.static, notes, modules)
+
+
+def _plain(given: Arguments, target: Any, notes: List[str], modules: Modules) -> Plan:
+    """The plan of a callable without NNX objects. The arrays of an Equinox module are its state."""
+    held = flatten(target if is_equinox(target) else None)
+    names = ["/".join(key_text(key) for key in path) for path in _paths(target)] if held.traced else []
+    leaves = [
+        Leaf(abstract(held.items[at], names[at]), "state", names[at], placement=placement(held.items[at]))
+        for at in held.traced
+    ]
+    count = len(leaves)
+
+    def run(tracers: Sequence[Any]) -> Any:
+        callee = held.rebuild(tracers[:count]) if count else target
+        args, kwargs = given.flat.rebuild(tracers[count:])
+        if has_equinox():
+            modules.roots += [(callee, ""), *zip(args, given.heads, strict=True), *((kwargs[k], k) for k in kwargs)]
+        return callee(*args, **kwargs)
+
+    return Plan([*leaves, *given.leaves], run, _shifted(given.inputs, count), given.static, notes, modules)
+
+
+def _paths(tree: Any) -> List[Any]:
+    return [path for path, _ in lib.jax.tree_util.tree_flatten_with_path(tree)[0]]
 
 
 def _current(objects: Objects, merged: List[Any]) -> List[Any]:
