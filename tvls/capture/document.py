@@ -212,8 +212,13 @@ class FailureDetail(TypedDict):
     type: str
     """Qualified exception type, such as `TypeError` or `flax.errors.ScopeParamShapeError`."""
     message: str
+    """One line: what went wrong, reduced to the leaf, operand or argument at fault."""
+    detail: NotRequired[str]
+    """The exception's own message in full, where `message` is not all of it."""
+    hint: NotRequired[str]
+    """One line: what to try."""
     frames: List[Frame]
-    """Innermost first."""
+    """Innermost first. Frames of the framework's own machinery are left out where the program has frames of its own."""
     phase: Phase
     limit: NotRequired[str]
     """Name of the exceeded limit, where `kind` is `limit`."""
