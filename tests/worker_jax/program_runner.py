@@ -1,6 +1,6 @@
 """Captures the programs of programs.py in one process and compares each with plain JAX's jaxpr.
 
-`program_runner.py OUT check` writes `{"unknown": […], "programs": {name: {"digest", "primitives", "fault", "refused"}}}`.
+`program_runner.py OUT check` writes `{"unknown", "programs": {name: {"digest", "primitives", "fault", "refused"}}}`.
 With `digest` in place of `check` nothing is compared. Further arguments name the programs to take.
 """
 

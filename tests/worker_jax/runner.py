@@ -20,6 +20,7 @@ sys.path[:0] = [HERE, os.path.dirname(os.path.dirname(HERE))]
 
 import cases  # noqa: E402
 import checker  # noqa: E402
+import failing_cases  # noqa: E402
 
 from tvls.worker import trace  # noqa: E402
 
@@ -197,7 +198,7 @@ def main() -> None:
     trace.load_framework("jax")
     results: dict[str, Any] = {}
     for name in names:
-        fault = cases.FAULTS.get(name)
+        fault = cases.FAULTS.get(name) or failing_cases.FAILING.get(name)
         if fault is not None:
             results[name] = json.loads(in_fork(lambda at=fault: capture(at.case, at.limits, at.device)))
             continue

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from types import CodeType, TracebackType
 from typing import Any, Dict, List, Optional, Tuple
 
 from tvls.capture.document import Frame
 from tvls.worker.places import Places
+
+_WORKER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_OWN = "tvls.worker."
 
 _Key = Tuple[str, str, int, Optional[int], Optional[int], Optional[int]]
 
@@ -67,7 +71,7 @@ def traceback_frames(places: Places, traceback: Optional[TracebackType]) -> List
     frames: List[Frame] = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        own = traceback.tb_frame.f_globals.get("__name__", "").startswith("tvls.worker.")
+        own = code.co_filename.startswith(_WORKER) or traceback.tb_frame.f_globals.get("__name__", "").startswith(_OWN)
         # Python itself hides the import machinery where it is all that stands between an import and a module.
         if not own and not code.co_filename.startswith("<frozen importlib"):
             line, end_line, column, end_column = _position(code, traceback)

@@ -13,17 +13,15 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Callable, Dict, Generator, List, Mapping, NamedTuple, Optional, cast
 
-from tvls.capture.document import FORMAT_VERSION, Failure, FailureDetail, Frame, Phase, Target
+from tvls.capture.document import FORMAT_VERSION, Failure, Target
 from tvls.capture.encoding import canonical_json, digest
 from tvls.capture.limits import LimitExceeded, Limits
-from tvls.worker import containment, factories, frameworks
-from tvls.worker.frames import FrameTable, make_frame, traceback_frames
+from tvls.worker import containment, factories, failures, frameworks
+from tvls.worker.frames import FrameTable
 from tvls.worker.job import Job, SetupFault
 from tvls.worker.places import Places
 from tvls.worker.probe import MONITORING, Probe
 from tvls.worker.sources import SourceLog
-
-_LONGEST_MESSAGE = 20_000
 
 
 def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
@@ -49,6 +47,7 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
     try:
         progress("start")
         adapter, versions = load_framework(setup["framework"])
+        state.adapter = adapter
         progress("import")
         state.versions.update(versions)
         probe = state.probe = Probe(places, adapter.describe, sources.text)
@@ -95,15 +94,12 @@ class _State:
         self.phase = "import"
         self.versions = {"python": platform.python_version()}
         self.probe: Optional[Probe] = None
+        self.adapter: Any = None
 
     def enter(self, phase: str) -> None:
         self.phase = phase
         if self.probe is not None:
             self.probe.phase = phase
-
-
-class FrameworkMissing(Exception):  # noqa: N818  (a state of the environment)
-    """The framework cannot be imported in this interpreter."""
 
 
 class _Loaded(NamedTuple):
@@ -127,7 +123,7 @@ def load_framework(name: str) -> _Loaded:
         adapter.preload()
         _loaded[name] = _Loaded(adapter, adapter.versions())
     except ImportError as fault:
-        raise FrameworkMissing(f"{name} cannot be imported: {fault}") from fault
+        raise failures.FrameworkMissing(f"{name} cannot be imported: {fault}") from fault
     return _loaded[name]
 
 
@@ -272,29 +268,7 @@ def _encode(document: Dict[str, Any]) -> bytes:
 def _failure(
     request: Mapping[str, Any], fault: BaseException, state: _State, sources: SourceLog, limits: Limits
 ) -> Failure:
-    detail: FailureDetail = {
-        "kind": "exception",
-        "type": _type_name(fault),
-        "message": _message(sources.places, fault),
-        "frames": _failure_frames(sources.places, fault),
-        "phase": cast("Phase", state.phase),
-    }
-    if isinstance(fault, LimitExceeded):
-        detail["kind"] = "limit"
-        detail["limit"] = fault.limit
-    elif isinstance(fault, SetupFault):
-        detail["kind"] = fault.kind
-        detail["frames"] = []  # a mistake of the setup has no place in the program
-        if fault.key is not None:
-            detail["key"] = fault.key
-        if fault.limit is not None:
-            detail["limit"] = fault.limit
-    elif isinstance(fault, MemoryError):
-        detail["kind"] = "limit"
-        detail["limit"] = "memory_bytes"
-        detail["message"] = f"the trace needs more memory than the limit of {limits.memory_bytes:,} bytes allows"
-    elif isinstance(fault, FrameworkMissing):
-        detail["kind"] = "environment"
+    detail = failures.describe(fault, state.phase, sources.places, limits, state.adapter)
     return {
         "formatVersion": FORMAT_VERSION,
         "framework": request["setup"]["framework"],
@@ -304,47 +278,3 @@ def _failure(
         "sources": sources.table(),
         "observations": [] if state.probe is None else state.probe.observations(),
     }
-
-
-def _type_name(fault: BaseException) -> str:
-    kind = type(fault)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _message(places: Places, fault: BaseException) -> str:
-    if isinstance(fault, SyntaxError):
-        text = fault.msg
-    else:
-        try:
-            text = str(fault)
-        except Exception as second:  # noqa: BLE001 - user code: `__str__` of an exception may do anything
-            text = f"(the exception's own message failed with {_type_name(second)})"
-    if len(text) > _LONGEST_MESSAGE:
-        text = f"{text[:_LONGEST_MESSAGE]}… ({len(text) - _LONGEST_MESSAGE:,} more characters)"
-    return places.clean(text)
-
-
-def _failure_frames(places: Places, fault: BaseException) -> List[Frame]:
-    frames = _syntax_frame(places, fault) + traceback_frames(places, fault.__traceback__)
-    if not any(frame["workspace"] for frame in frames):
-        # A library that raises anew, from a place of its own, leaves the user's frames to the exception it replaces.
-        seen = {id(fault)}
-        earlier = fault.__cause__ or fault.__context__
-        while earlier is not None and id(earlier) not in seen:
-            seen.add(id(earlier))
-            own = _syntax_frame(places, earlier) + traceback_frames(places, earlier.__traceback__)
-            if any(frame["workspace"] for frame in own):
-                return own + frames
-            earlier = earlier.__cause__ or earlier.__context__
-    return frames
-
-
-def _syntax_frame(places: Places, fault: BaseException) -> List[Frame]:
-    """The line that does not parse: no frame ran there, yet it is the place to show."""
-    if not isinstance(fault, SyntaxError) or fault.filename is None or fault.lineno is None:
-        return []
-    column = None
-    if fault.offset is not None and fault.offset > 0:
-        before = (fault.text or "")[: fault.offset - 1]
-        column = len(before.encode("utf-8", "surrogatepass")) if fault.text else fault.offset - 1
-    return [make_frame(places.portable(fault.filename), "<module>", fault.lineno, column)]

@@ -6,13 +6,14 @@ import functools
 from contextlib import AbstractContextManager
 from typing import Any, Dict, List, Optional, Tuple
 
-from tvls.worker.frameworks.jax import arrays, device, functions, libraries, linen, nnx
+from tvls.worker.frameworks.jax import arrays, device, failures, functions, libraries, linen, nnx
+from tvls.worker.frameworks.jax.failures import MACHINERY, explain
 from tvls.worker.frameworks.jax.instances import is_about_places
 from tvls.worker.frameworks.jax.modules import recorded_modules
 from tvls.worker.frameworks.jax.tracing import Plan, Traced, document, trace
 from tvls.worker.job import Job
 
-__all__ = ["capture", "describe", "device_scope", "kind_of", "preload", "versions"]
+__all__ = ["MACHINERY", "capture", "describe", "device_scope", "explain", "kind_of", "preload", "versions"]
 
 
 def preload() -> None:
@@ -81,6 +82,9 @@ def capture(job: Job) -> Dict[str, Any]:
         plan = nnx.plan(job) if job.kind == "flax.nnx" else functions.plan(job)
         with job.phase("trace"):
             traced = _traced(plan)
+    with job.phase("trace"):
+        failures.refuse_dead_values(traced.closed, job.target)
+    traced.plan.notes.extend(f"leaked_tracer:{name}" for name in failures.leaked_by(job.target))
     with job.phase("encode"):
         return document(traced, job)
 

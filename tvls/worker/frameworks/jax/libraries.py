@@ -34,6 +34,8 @@ def load() -> None:
         importlib.import_module("flax.errors")
         if importlib.util.find_spec("flax.nnx") is not None:
             nnx = importlib.import_module("flax.nnx")
+    # Whole tracebacks: which frames are worth showing is for failures to say, in the same way in every version.
+    loaded.config.update("jax_traceback_filtering", "off")
     jax = loaded
 
 

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Sequence, Set, TypeVar, cast
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
+from tvls.worker.frameworks.jax.failures import naming
 from tvls.worker.frameworks.jax.modules import Modules, recorded_modules
 from tvls.worker.frameworks.jax.tracing import Plan, Traced, trace
 from tvls.worker.frameworks.jax.trees import children, key_text, resolve
@@ -88,7 +89,8 @@ def _initialise(job: Job, model: Any, given: Arguments) -> Any:
 
         return jax.eval_shape(initialise, *[leaf.array for leaf in given.leaves])
 
-    return _satisfied(needs, attempt, writes=False)
+    with naming(given.leaves):
+        return _satisfied(needs, attempt, writes=False)
 
 
 def _streams(needs: Needs, key: Any) -> Dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Sequence
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax import program
 from tvls.worker.frameworks.jax.calls import Leaf
+from tvls.worker.frameworks.jax.failures import naming
 from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.trees import outputs, resolve
 from tvls.worker.job import Job
@@ -67,7 +68,8 @@ def trace(plan: Plan) -> Traced:
             arrays.append(array)
         return arrays
 
-    closed = lib.jax.make_jaxpr(tvls_entry)(*[leaf.array for leaf in plan.leaves])
+    with naming(plan.leaves):
+        closed = lib.jax.make_jaxpr(tvls_entry)(*[leaf.array for leaf in plan.leaves])
     return Traced(plan, closed, found, state)
 
 
