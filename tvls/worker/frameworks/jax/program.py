@@ -59,6 +59,8 @@ class Shared:
     operations: int
     values: int
     scopes: List[int]
+    encoded: Dict[int, Tuple[Any, Dict[str, Any], List[Dict[str, Any]]]]
+    """Equations without bodies, by identity, with their parameters and values: a jitted function is encoded once."""
 
 
 @dataclass
@@ -78,7 +80,7 @@ class Graph:
 
 
 def new_shared(limits: Limits, frames: FrameRegistry, modules: Modules) -> Shared:
-    return Shared(limits, modules, make_stacks(frames), 0, 0, [0])
+    return Shared(limits, modules, make_stacks(frames), 0, 0, [0], {})
 
 
 def new_graph(shared: Shared, path: Optional[Path] = None) -> Graph:
@@ -237,16 +239,24 @@ def _operation(shared: Shared, graph: Graph, eqn: Any, env: Environment, scope: 
         raise LimitExceeded("operations", shared.limits.operations, shared.operations)
     primitive: str = eqn.primitive.name
     bodies: List[Dict[str, Any]] = []
+    known = shared.encoded.get(id(eqn))
+    if known is None:
+        path = graph.scopes.path(scope)
 
-    def body(jaxpr: Any, role: str) -> int:
-        index = _body(shared, graph, jaxpr, f"{primitive} {role}", graph.scopes.path(scope))
-        bodies.append({"role": role, "body": index})
-        return index
+        def body(jaxpr: Any, role: str) -> int:
+            index = _body(shared, graph, jaxpr, f"{primitive} {role}", path)
+            bodies.append({"role": role, "body": index})
+            return index
 
+        made = [{"role": "intermediate", **_aval(var.aval)} for var in eqn.outvars]
+        known = (eqn, encode_params(eqn.params, body), made)
+        if not bodies:
+            shared.encoded[id(eqn)] = known
+    _, params, values = known
     inputs = [read(shared, graph, env, atom) for atom in eqn.invars]
     outputs: List[int] = []
-    for var in eqn.outvars:
-        index = add_value(shared, graph, {"role": "intermediate", **_aval(var.aval)})
+    for var, value in zip(eqn.outvars, values, strict=True):
+        index = add_value(shared, graph, value)
         env[var] = {"value": index}
         graph.makers[index] = len(graph.operations)
         outputs.append(index)
@@ -256,7 +266,7 @@ def _operation(shared: Shared, graph: Graph, eqn: Any, env: Environment, scope: 
         "scope": scope,
         "inputs": inputs,
         "outputs": outputs,
-        "params": encode_params(eqn.params, body),
+        "params": params,
         "frames": list(frames),
     }
     if bodies or primitive in _HOST:
