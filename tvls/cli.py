@@ -61,22 +61,38 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--seed", type=int, default=None)
     trace.add_argument("--device", default=None, help="cpu or cuda:N")
     trace.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the portable graph file")
-    trace.add_argument("--json", action="store_true", help="print the portable graph instead of the outline")
-    trace.add_argument("--max-lines", type=_positive, default=None, metavar="N", help="cut the outline after N lines")
+    trace.add_argument("--json", action="store_true", help="print the portable graph, or the error, as JSON")
+    trace.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="raise or lower a limit: seconds, operations, inputElements, memoryBytes, ...; repeatable",
+    )
+    _add_outline(trace)
     _add_environment(trace)
     trace.set_defaults(run=_trace)
 
     show = commands.add_parser("show", help="print the outline of a graph file; needs no model, no JAX")
     show.add_argument("file", type=Path, metavar="GRAPH.json")
     show.add_argument("--json", action="store_true", help="print the checked document")
-    show.add_argument("--max-lines", type=_positive, default=None, metavar="N")
+    _add_outline(show)
     show.set_defaults(run=_show)
+
+    trust = commands.add_parser("trust", help="remember that code of a folder may run, or list such folders")
+    trust.add_argument("trusted", nargs="?", type=Path, metavar="FOLDER", help="absent: list the trusted folders")
+    trust.add_argument("--revoke", action="store_true", help="withdraw the trust")
+    trust.set_defaults(run=_trust)
 
     doctor = commands.add_parser("doctor", help="say what is found, what is missing and what to do")
     doctor.add_argument("--json", action="store_true")
     _add_environment(doctor)
     doctor.set_defaults(run=_doctor)
     return parser
+
+
+def _add_outline(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--max-lines", type=_positive, default=None, metavar="N", help="cut the outline after N lines")
 
 
 def _add_environment(parser: argparse.ArgumentParser) -> None:
@@ -120,6 +136,12 @@ def _show(arguments: argparse.Namespace) -> int:
     from tvls.commands.show import show_command
 
     return show_command(arguments.file, arguments.json, arguments.max_lines)
+
+
+def _trust(arguments: argparse.Namespace) -> int:
+    from tvls.commands.trust import trust_command
+
+    return trust_command(arguments.trusted, arguments.revoke)
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +18,8 @@ from tvls.analysis.client import Analysis
 from tvls.analysis.types import FoundTarget
 from tvls.capture.document import Capture, Failure, TargetKind
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Origin, Traced
-from tvls.environments.find import find
-from tvls.environments.probe import fingerprint, probe, require
+from tvls.environments.find import Interpreter, find
+from tvls.environments.probe import Environment, fingerprint, probe, require
 from tvls.failures import failure_error
 from tvls.freshness import FileDigests, Snapshot, check, unsaved
 from tvls.graph.index import GraphIndex
@@ -26,7 +27,7 @@ from tvls.host import Host
 from tvls.protocol.errors import TvlsError
 from tvls.protocol.types import Stale
 from tvls.settings import Settings
-from tvls.setup.profile import Profile
+from tvls.setup.profile import Profile, walk_call
 from tvls.setup.read import SETUP_FILE, SetupFile
 from tvls.setup.required import missing
 from tvls.tracing.pool import WorkerPool
@@ -79,16 +80,9 @@ async def open_request(
     setup_file = [request.folder / SETUP_FILE] if request.profile.name is not None else []
     _refuse_unsaved(tools, [p for p in (path, *known) if p] + setup_file)
     _refuse_incomplete(request)
+    _refuse_large_inputs(tools.settings, request)
     progress("environment")
-    if not candidates:
-        raise TvlsError(
-            "environmentInvalid",
-            f"No Python interpreter was found for {request.folder}.",
-            "Create a virtual environment `.venv` in the folder, or set `tvls.interpreter`.",
-            folder=request.folder.as_uri(),
-        )
-    environment = await probe(candidates[0].command, str(request.folder))
-    require(environment, request.target.kind if request.target else _ANY_OF[request.profile.framework])
+    environment = await _environment(request, candidates)
     origin = Origin(request.folder, path, name, request.profile, environment)
     reusable = None if refresh else tools.captures.same_setup(origin)
     if reusable is not None and staleness(tools, reusable, request.profile.digest) is None:
@@ -170,6 +164,51 @@ def _refuse_incomplete(request: Request) -> None:
             else f"Add a profile for {profile.model} to {SETUP_FILE}, or pass the inputs with the request.",
             missing=wanted,
         )
+
+
+def _refuse_large_inputs(settings: Settings, request: Request) -> None:
+    """The worker checks too; here nobody has to wait for it."""
+    tensors = [tensor for _, tensor in walk_call(request.profile.inputs, ()) if "shape" in tensor]
+    limits = settings.limits
+    for limit, found, allowed in (
+        ("inputArrays", len(tensors), limits.input_arrays),
+        ("inputElements", sum(prod(tensor["shape"]) for tensor in tensors), limits.input_elements),
+    ):
+        if found > allowed:
+            raise TvlsError(
+                "limitExceeded",
+                f"The inputs of {request.profile.qualname} are too large: {found:,} {_LIMITED[limit]}; "
+                f"the limit is {allowed:,}.",
+                f"Make them smaller, or raise the setting `tvls.limits.{limit}` (on the command line: "
+                f"--limit {limit}={found}). An inputs factory has no such limit.",
+                limit=limit,
+            )
+
+
+_LIMITED: Final = {"inputArrays": "arrays", "inputElements": "elements in all"}
+
+
+async def _environment(request: Request, candidates: Sequence[Interpreter]) -> Environment:
+    """The first interpreter that can capture the target. A configured one is the only one that counts."""
+    if not candidates:
+        raise TvlsError(
+            "environmentInvalid",
+            f"No Python interpreter was found for {request.folder}.",
+            "Create a virtual environment `.venv` in the folder, or set `tvls.interpreter`.",
+            folder=request.folder.as_uri(),
+        )
+    kind = request.target.kind if request.target else _ANY_OF[request.profile.framework]
+    first: TvlsError | None = None
+    for candidate in candidates[:1] if candidates[0].origin == "configured" else candidates:
+        try:
+            environment = await probe(candidate.command, str(request.folder))
+            require(environment, kind)
+        except TvlsError as error:
+            first = first or error
+            continue
+        return environment
+    assert first is not None  # noqa: S101  (there was a candidate)
+    raise first
 
 
 def _trace_request(request: Request, settings: Settings) -> dict[str, Any]:

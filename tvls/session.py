@@ -121,11 +121,12 @@ class Session:
         )
 
     def _state(self, path: Path, name: str, has_profile: bool) -> t.TargetState:
-        if self.tools.captures.failure(path, name):
+        failed = self.tools.captures.failure(path, name)
+        if failed is not None and not self._stale(failed):  # a failure too is one of the code that was traced
             return "failed"
         newest = self.tools.captures.newest(path, name)
         if newest is not None:
-            return "stale" if self._stale(newest) else "fresh"
+            return self._freshness(newest)
         return "ready" if has_profile else "noSetup"
 
     # --- setup -------------------------------------------------------------------------------------------------------
@@ -318,10 +319,13 @@ class Session:
         return t.ExportResult(text=canonical_json(opened.capture).decode(), suggested_name=f"{stem}.json")
 
     def hover(self, path: Path, line: int, byte_column: int, line_text: str) -> graph.HoverText | None:
-        """What was seen at this place: by a failed trace, which is newer than any capture, else by a capture."""
+        """What was seen at this place: by a trace that failed with the code as it is, else by the newest capture."""
+        failures = [(failed, failed.failure) for failed in self.tools.captures.failures()]
+        current = [item for item in failures if not self._stale(item[0])]
         outcomes: list[tuple[OpenCapture | FailedTrace, graph.GraphIndex | Failure]] = [
-            *((failed, failed.failure) for failed in self.tools.captures.failures()),
+            *current,
             *((opened, opened.index) for opened in self.tools.captures),
+            *(item for item in failures if item not in current),
         ]
         for outcome, asked in outcomes:
             relative = self._relative(outcome.traced, path)
@@ -409,7 +413,7 @@ class Session:
         reports: list[FailureReport] = []
         for failed in self.tools.captures.failures():
             frames = [frame for frame in failed.failure["failure"]["frames"] if frame["workspace"]]
-            if not frames or failed.origin.folder / frames[0]["path"] != path:
+            if not frames or failed.origin.folder / frames[0]["path"] != path or self._is_overcome(failed):
                 continue
             lines = failed.traced.map(frames[0]["path"], self._text(path))
             line = lines.to_new(frames[0]["line"]) if lines else None
@@ -421,6 +425,11 @@ class Session:
                 FailureReport(path, moved(frames[0], line), message, failed.error.kind, failed.origin.name, callers)
             )
         return reports
+
+    def _is_overcome(self, failed: FailedTrace) -> bool:
+        """The code is again as a capture of the same target has it, as after undoing the edit that failed."""
+        newest = self.tools.captures.newest(failed.origin.path, failed.origin.name)
+        return newest is not None and not self._stale(newest)
 
     # --- trust -------------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,8 @@ class LimitSettings(msgspec.Struct, rename="camel", frozen=True):
     encoded_bytes: Positive = _DEFAULT.encoded_bytes
     seconds: Annotated[float, msgspec.Meta(gt=0)] = _DEFAULT.seconds
     memory_bytes: Positive = _DEFAULT.memory_bytes
+    input_arrays: Positive = _DEFAULT.input_arrays
+    input_elements: Positive = _DEFAULT.input_elements
 
 
 class Settings(msgspec.Struct, rename="camel", frozen=True):

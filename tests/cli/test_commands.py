@@ -198,3 +198,34 @@ def test_an_interrupt_leaves_nothing_behind(shell: Shell) -> None:  # R5
     assert process.wait(30) == 130
     _, alive = psutil.wait_procs(family, timeout=10)
     assert not alive, alive
+
+
+def test_trust_is_remembered_listed_and_withdrawn(shell: Shell) -> None:  # R4
+    assert shell.run("trust")[0] == ""
+    shell.run("trust", ".")
+    assert shell.run("trust")[0].strip() == str(shell.folder.resolve())
+    shell.run("trace", "model.py:net", "--input", "x=f32[2,3]", "--python", shell.python)
+    shell.run("trust", ".", "--revoke")
+    assert shell.run("trust")[0] == ""
+    assert not list(shell.folder.rglob("*trust*"))
+    err = shell.run("trace", "model.py:net", "--input", "x=f32[2,3]", "--python", shell.python, code=3)[1]
+    assert "--trust" in err
+
+
+def test_limits_and_errors_for_scripts(shell: Shell) -> None:  # R13, R22
+    out = shell.trace("model.py:net", "--input", "x=f32[4194305]", "--json", code=1)[0]
+    assert json.loads(out)["error"]["data"]["kind"] == "limitExceeded"
+    err = shell.trace("model.py:net", "--input", "x=f32[2,3]", "--limit", "operations=2", code=1)[1]
+    assert "tvls.limits.operations" in err
+    shell.trace("model.py:net", "--input", "x=f32[2,3]", "--limit", "operations=none", code=2)
+    shell.trace("model.py:net", "--input", "x=f32[2,3]", "-o", "absent/net.json", code=2)
+
+
+def test_an_odd_key_of_the_setup_is_told(shell: Shell) -> None:  # R9
+    (shell.folder / "tensorviz.toml").write_text(
+        'version = 1\n[profiles.a]\nmodel = "model:net"\nframework = "jax"\n'
+        'inputs = { args = [{ kind = "tensor", shape = [2, 3], dtype = "float32", shpae = 1 }] }\n'
+    )
+    err = shell.trace("model.py:net")[1]
+    assert "tensorviz.toml:5" in err
+    assert "shpae" in err

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from tvls.commands.exits import FAILED, MISSING, MISSING_KINDS
 from tvls.host import LogLevel
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
-from tvls.settings import Settings
+from tvls.settings import LimitSettings, Settings
 from tvls.uris import to_uri
 
 PROJECT_FILES = ("tensorviz.toml", "pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -74,17 +78,48 @@ def workspace_folder(given: Path | None, near: Path) -> Path:
     return start
 
 
-def settings(python: str | None) -> Settings:
-    """`python` is a path, relative to where the command runs, or a command line."""
-    if python is None:
-        return Settings()
-    if Path(python).is_file():
-        return Settings(interpreter=os.path.abspath(python))  # noqa: PTH100  (a venv's link must stay a link)
-    return Settings(interpreter=shlex.split(python))
+def settings(python: str | None, limits: Sequence[str] = ()) -> Settings:
+    """`python` is a path, relative to where the command runs, or a command line; `limits` are `NAME=NUMBER`.
+
+    Raises ValueError for a limit that is none.
+    """
+    interpreter: str | list[str] | None = None
+    if python is not None:
+        is_file = Path(python).is_file()
+        interpreter = os.path.abspath(python) if is_file else shlex.split(python)  # noqa: PTH100  (a link stays a link)
+    return Settings(interpreter=interpreter, limits=_limits(limits))
 
 
-def report(error: TvlsError) -> int:
+def _limits(texts: Sequence[str]) -> LimitSettings:
+    known = msgspec.json.encode(LimitSettings())
+    table: dict[str, Any] = msgspec.json.decode(known)
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name not in table:
+            raise ValueError(f"there is no limit {name!r}; there are {', '.join(table)}")
+        try:
+            table[name] = float(number) if name == "seconds" else int(number)
+        except ValueError:
+            raise ValueError(f"{text!r} is not a limit: write {name}=NUMBER") from None
+    try:
+        return msgspec.convert(table, LimitSettings)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"a limit is more than 0: {error}") from None
+
+
+_IN_A_TERMINAL = {
+    "notTrusted": "If you trust the people who wrote it, add --trust for this once, or run `tvls trust FOLDER`.",
+    "traceFailed": "Correct the code or the setup and trace again.",
+}
+"""Next steps that differ from those in an editor."""
+
+
+def report(error: TvlsError, as_json: bool = False) -> int:
     """Prints what went wrong and what to do. Returns the exit code."""
+    code = MISSING if error.kind in MISSING_KINDS else FAILED
+    if as_json:
+        print(msgspec.json.encode({"error": {"message": error.message, "data": error.data}}).decode())
+        return code
     print(f"tvls: {error.message}", file=sys.stderr)
     for problem in error.data.problems or []:
         if problem.message not in error.message:
@@ -101,5 +136,5 @@ def report(error: TvlsError) -> int:
         print("  Last output of the worker:", file=sys.stderr)
         for line in error.data.stderr.splitlines()[-10:]:
             print(f"  | {line}", file=sys.stderr)
-    print(f"  {error.data.next_step}", file=sys.stderr)
-    return MISSING if error.kind in MISSING_KINDS else FAILED
+    print(f"  {_IN_A_TERMINAL.get(error.kind, error.data.next_step)}", file=sys.stderr)
+    return code

@@ -14,6 +14,7 @@ from tvls.commands.terminal import Terminal, report, settings, workspace_folder
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
+from tvls.setup.read import SETUP_FILE
 from tvls.setup.shorthand import parse_inits, parse_inputs
 from tvls.uris import to_uri
 
@@ -21,6 +22,7 @@ from tvls.uris import to_uri
 async def trace_command(arguments: argparse.Namespace) -> int:
     try:
         params, folder = _params(arguments)
+        chosen = settings(arguments.python, arguments.limit)
     except ValueError as error:
         print(f"tvls: {error}", file=sys.stderr)
         return USAGE
@@ -28,7 +30,7 @@ async def trace_command(arguments: argparse.Namespace) -> int:
         report(error)
         return USAGE
     host = Terminal(arguments.trust)
-    session = Session(host, settings(arguments.python))
+    session = Session(host, chosen)
     session.set_folders([folder])
     if arguments.trust:
         session.tools.trust.grant(folder, persist=False)
@@ -36,9 +38,11 @@ async def trace_command(arguments: argparse.Namespace) -> int:
         result = await session.open(params, host.progress)
         host.done()
         capture = session.tools.captures.get(result.capture.capture_id).capture
+        _warn(session, folder, params)
     except TvlsError as error:
         host.done()
-        return report(error)
+        _warn(session, folder, params)
+        return report(error, arguments.json)
     finally:
         await session.aclose()
     data = canonical_json(capture)
@@ -57,7 +61,18 @@ async def trace_command(arguments: argparse.Namespace) -> int:
     return DONE
 
 
+def _warn(session: Session, folder: Path, params: t.OpenParams) -> None:
+    """What is odd in the setup file, such as a key that nobody reads, where the file was used."""
+    if params.setup is None:
+        for problem in session.setup_problems(folder):
+            line = f":{problem.span.line + 1}" if problem.span else ""
+            key = f"{problem.key}: " if problem.key else ""
+            print(f"tvls: {SETUP_FILE}{line}: {key}{problem.message}", file=sys.stderr)
+
+
 def _params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
+    if arguments.output is not None and not arguments.output.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {arguments.output.parent} to write {arguments.output.name} into")
     inline = bool(arguments.input or arguments.init or arguments.seed is not None or arguments.device)
     if arguments.target is None:
         if arguments.profile is None:

@@ -61,10 +61,10 @@ def _candidates(folder: Path, configured: Sequence[str] | None, environ: Mapping
     if environ.get("CONDA_PREFIX") and environ.get("CONDA_DEFAULT_ENV") != "base":
         yield from _environment(Path(environ["CONDA_PREFIX"]), "CONDA_PREFIX", folder)
     absolute = os.pathsep.join(p for p in environ.get("PATH", "").split(os.pathsep) if Path(p).is_absolute())
-    for name in ("python3", "python"):
-        program = shutil.which(name, path=absolute) if absolute else None
-        if program is not None:
-            yield _interpreter([program], "path", folder)
+    programs = (shutil.which(name, path=absolute) if absolute else None for name in ("python3", "python"))
+    # `python3` and `python` of one folder are one interpreter.
+    for program in {os.path.dirname(program): program for program in programs if program}.values():  # noqa: PTH120
+        yield _interpreter([program], "path", folder)
 
 
 def _environment(prefix: Path, origin: Origin, folder: Path) -> Iterator[Interpreter]:

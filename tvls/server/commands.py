@@ -49,9 +49,10 @@ async def execute(server: Server, params: lsp.ExecuteCommandParams) -> Any:
     try:
         return await run(server, list(params.arguments or []), params.work_done_token)
     except TvlsError as error:
-        if not server.features.own_canvas:  # a client of ours shows errors its own way
-            server.show(lsp.MessageType.Error, f"{error.message} {error.data.next_step}")
-        raise
+        message = f"{error.message} {error.data.next_step}"
+        if not server.features.shows_failed_commands:
+            server.show(lsp.MessageType.Error, message)
+        raise RpcError(error.code, message, error.data) from error
 
 
 async def open_graph(server: Server, arguments: list[Any], token: Token) -> t.OpenResult:

@@ -26,7 +26,7 @@ PROTOCOL_VERSION: Final = "0.1"
 
 def initialize(server: Server, params: lsp.InitializeParams) -> lsp.InitializeResult:
     server.protocol.watch_parent(params.process_id)
-    server.features = client_features(params.capabilities)
+    server.features = client_features(params.capabilities, params.client_info.name if params.client_info else "")
     server.documents.encoding = server.features.encoding
     server.initial_settings, problems = configuration.read_settings(params.initialization_options, server.settings)
     server.settings = server.initial_settings

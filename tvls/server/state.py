@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
@@ -42,6 +42,8 @@ class ClientFeatures:
     code_action_literals: bool = False
     related_information: bool = False
     own_canvas: bool = False
+    shows_failed_commands: bool = False
+    """The person sees the error of a command that failed. Helix, for one, only logs it."""
     capture_state: bool = False
     commands: frozenset[str] = frozenset()
 
@@ -82,7 +84,11 @@ class Server:
         self.client.window_log_message(lsp.LogMessageParams(type=kind, message=message))
 
 
-def client_features(capabilities: lsp.ClientCapabilities) -> ClientFeatures:
+_SHOW_FAILED_COMMANDS: Final = frozenset({"Neovim", "Eglot"})
+"""Names of clients that show the error answer of `workspace/executeCommand` themselves."""
+
+
+def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> ClientFeatures:
     window, workspace, text = capabilities.window, capabilities.workspace, capabilities.text_document
     general = capabilities.general
     lens = workspace.code_lens if workspace else None
@@ -110,6 +116,7 @@ def client_features(capabilities: lsp.ClientCapabilities) -> ClientFeatures:
         code_action_literals=bool(action and action.code_action_literal_support),
         related_information=bool(diagnostics and diagnostics.related_information),
         own_canvas=OPEN_IN_CLIENT in commands,
+        shows_failed_commands=OPEN_IN_CLIENT in commands or client in _SHOW_FAILED_COMMANDS,
         capture_state=bool(ours.get("captureState")),
         commands=commands,
     )
