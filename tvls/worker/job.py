@@ -55,3 +55,12 @@ class Job:
     """Runs `{"file", "callable", "kwargs"}` and returns the callable's result."""
     phase: Callable[[str], AbstractContextManager[Any]]
     """Marks a phase, `init`, `inputs`, `trace` or `encode`, for progress and failure reports."""
+    owner: Optional[object] = None
+    """What holds the target under its name: a class for a method of one, else a module."""
+
+    @property
+    def method(self) -> Optional[str]:
+        """Name of the target in its class, where the target is a method of one."""
+        return (
+            self.name.rpartition(".")[2] if isinstance(self.owner, type) and not isinstance(self.target, type) else None
+        )

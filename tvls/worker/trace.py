@@ -11,7 +11,7 @@ import random
 import sys
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Callable, Dict, Generator, List, Mapping, NamedTuple, Optional, cast
+from typing import Any, Callable, Dict, Generator, List, Mapping, NamedTuple, Optional, Tuple, cast
 
 from tvls.capture.document import FORMAT_VERSION, Failure, Target
 from tvls.capture.encoding import canonical_json, digest
@@ -56,9 +56,9 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
             sources.on_tree = probe.instrument
         random.seed(setup["seed"])  # equal setup, equal capture: also for code that draws numbers while it is traced
         with adapter.device_scope(setup["device"]):
-            target = import_target(request["target"], workspace)
+            target, owner = import_target(request["target"], workspace)
             if request["target"].get("path") is None:  # not discovered in source: it is what it turns out to be
-                request = {**request, "target": {**request["target"], "kind": adapter.kind_of(target)}}
+                request = {**request, "target": {**request["target"], "kind": adapter.kind_of(target, owner)}}
             job = Job(
                 target=target,
                 kind=request["target"]["kind"],
@@ -68,6 +68,7 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
                 frames=frames,
                 load_factory=lambda spec: factories.call_factory(workspace, request["sysPath"], spec),
                 phase=phase,
+                owner=owner,
             )
             probe.start()
             try:
@@ -196,18 +197,22 @@ def preloaded_from(preloaded: Preloaded, workspace: str, roots: List[str]) -> Op
     return None
 
 
-def import_target(target: Mapping[str, Any], workspace: str) -> object:
-    """The object that `target` names. SetupFault where the module is another file's, or has no such name."""
+def import_target(target: Mapping[str, Any], workspace: str) -> Tuple[object, object]:
+    """The object that `target` names, and what holds it under that name: its module, or a class.
+
+    SetupFault where the module is another file's, or has no such name.
+    """
     name: str = target["module"]
     module = _import_module(name, target.get("path"), workspace)
     value: object = module
+    owner: object = module
     for part in target["qualname"].split("."):
         try:
-            value = getattr(value, part)
+            owner, value = value, getattr(value, part)
         except AttributeError:
             where = target.get("path", name)
             raise SetupFault("setup", f"{where} has no {target['qualname']!r} once it is imported", "model") from None
-    return value
+    return value, owner
 
 
 def _import_module(name: str, path: Optional[str], workspace: str) -> ModuleType:

@@ -61,12 +61,13 @@ def describe(value: object) -> Optional[Tuple[List[int], str]]:
     return arrays.describe(value)
 
 
-def kind_of(target: object) -> str:
-    """Kind of a target that was not discovered in source."""
-    if isinstance(target, type):
-        if libraries.linen is not None and issubclass(target, libraries.linen.Module):
+def kind_of(target: object, owner: object = None) -> str:
+    """Kind of a target that was not discovered in source: that of its class for a method, which `owner` is then."""
+    found = target if isinstance(target, type) else owner
+    if isinstance(found, type):
+        if libraries.linen is not None and issubclass(found, libraries.linen.Module):
             return "flax.linen"
-        if libraries.nnx is not None and issubclass(target, libraries.nnx.Module):
+        if libraries.nnx is not None and issubclass(found, libraries.nnx.Module):
             return "flax.nnx"
     return "jax.function"
 

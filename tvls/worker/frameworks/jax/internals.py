@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-from typing import Any, Dict, List, Mapping, Optional, Tuple, cast
+import re
+import sys
+from contextlib import contextmanager
+from typing import Any, Dict, Generator, List, Mapping, Optional, Set, Tuple, cast
 
 Segment = Tuple[str, Optional[str]]
 """One level of a name stack: its label, such as `transpose(jvp(MLP))`, and the plain name in it (`MLP`), if any."""
@@ -69,3 +73,38 @@ def linen_parameters(scope: Any) -> List[Any]:
     for name in tuple(scope.path)[len(tuple(getattr(root, "path", ()))) :]:
         found = cast("Any", found).get(name) if isinstance(found, Mapping) else None
     return [] if found is None else importlib.import_module("jax").tree_util.tree_leaves(found)
+
+
+def unbound_axis(error: NameError) -> Optional[str]:
+    """The named axis that a program uses and nothing around it binds, by JAX's error."""
+    found = re.search(r"unbound axis name:?\s*['\"]?([^\s'\".,]+)", str(error))
+    return None if found is None else found.group(1)
+
+
+def lacks_mesh(error: ValueError) -> bool:
+    """Whether Flax refuses a variable because its sharding is annotated and there is no mesh."""
+    return "mesh" in str(error) and "annotation" in str(error)
+
+
+@contextmanager
+def recorded_streams(names: Set[str]) -> Generator[None, None, None]:
+    """Note the random streams that Linen modules ask for without being given them. Where that cannot be watched,
+    nothing is noted, and a trace finds them one by one."""
+    scope: Any = getattr(sys.modules.get("flax.core.scope"), "Scope", None)
+    plain: Any = getattr(scope, "make_rng", None)
+    if not callable(plain) or not hasattr(scope, "has_rng"):
+        yield
+        return
+
+    @functools.wraps(plain)
+    def make_rng(self: Any, *args: Any, **kwargs: Any) -> Any:
+        name: Any = args[0] if args else kwargs.get("name", "params")
+        if isinstance(name, str) and not self.has_rng(name):
+            names.add(name)
+        return plain(self, *args, **kwargs)
+
+    scope.make_rng = make_rng
+    try:
+        yield
+    finally:
+        scope.make_rng = plain

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Sequence, Set, TypeVar, cast
+from typing import Any, Callable, Dict, List, Sequence, Set, Tuple, TypeVar, cast
 
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
 from tvls.worker.frameworks.jax.failures import naming
+from tvls.worker.frameworks.jax.internals import recorded_streams
 from tvls.worker.frameworks.jax.modules import Modules, recorded_modules
-from tvls.worker.frameworks.jax.tracing import Plan, Traced, trace
+from tvls.worker.frameworks.jax.tracing import Axes, Plan, Traced, axis_notes, trace, with_axes
 from tvls.worker.frameworks.jax.trees import children, key_text, resolve
 from tvls.worker.job import Job, SetupFault
 from tvls.worker.values import Budget, build_call
@@ -23,7 +24,7 @@ T = TypeVar("T")
 class Needs:
     """What a call has asked for so far: random streams, and collections that it writes.
 
-    A trace starts without streams, as a model may ask which there are, and takes another way if there is one.
+    A trace is given no other streams, as a model may ask which there are, and takes another way if there is one.
     """
 
     streams: Set[str] = field(default_factory=lambda: set())
@@ -31,7 +32,10 @@ class Needs:
 
 
 def traced(job: Job) -> Traced:
-    """Trace `__call__` of a Linen module. Raises SetupFault, or what the module raises."""
+    """Trace `__call__` of a Linen module, or the method that the target names.
+
+    Raises SetupFault, or what the module raises.
+    """
     if lib.linen is None:
         raise SetupFault("setup", "Flax is not installed in the capture environment")
     notes: List[str] = []
@@ -46,10 +50,12 @@ def traced(job: Job) -> Traced:
             needs.streams |= set(scope.rngs)
             needs.mutable |= _collections(scope.mutable, bound)
     with job.phase("inputs"):
-        given = arguments(read_call(job, model), model)
+        called = model if job.method is None else getattr(model, job.method)
+        given = arguments(read_call(job, called), called)
     if bound is None:
         with job.phase("init"), recorded_modules(modules):
-            bound = _initialise(job, model, given)
+            bound, axes = _initialise(job, model, given, needs)
+        notes += axis_notes(axes)
         notes.append("freshly_initialised")
     variables = flatten(bound)
     states = _state_leaves(bound, variables)
@@ -61,7 +67,7 @@ def traced(job: Job) -> Traced:
 
 def _build(job: Job) -> Any:
     saved: Dict[str, Any] = job.setup.get("init") or {}
-    target = cast("type[Any]", job.target)
+    target = cast("type[Any]", job.owner if job.method is not None else job.target)
     if "factory" in saved:
         model = job.load_factory(saved["factory"])
         if type(model) is not target:
@@ -75,22 +81,33 @@ def _build(job: Job) -> Any:
     return target(*call.args, **call.kwargs)
 
 
-def _initialise(job: Job, model: Any, given: Arguments) -> Any:
-    """Abstract variables of a model: no array is made, so that the size of a model does not matter."""
+def _initialise(job: Job, model: Any, given: Arguments, later: Needs) -> Tuple[Any, Axes]:
+    """Abstract variables of a model: no array is made, so that the size of a model does not matter.
+
+    Random streams that the call asks for fall back to that of the parameters here; `later` gets to know them.
+    """
     jax, module = lib.jax, lib.linen.Module
     seed = int(job.setup.get("seed", 0))
     needs = Needs({"params"})
+    method = {} if job.method is None else {"method": job.method}
 
-    def attempt() -> Any:
-        def initialise(*tracers: Any) -> Any:
-            args, kwargs = given.flat.rebuild(tracers)
-            # the base class's own method: a model may have an `init` of another signature
-            return module.init(model, _streams(needs, jax.random.key(seed)), *args, **kwargs)
+    def initialise(*tracers: Any) -> Any:
+        args, kwargs = given.flat.rebuild(tracers)
+        # the base class's own method: a model may have an `init` of another signature
+        return module.init(model, _streams(needs, jax.random.key(seed)), *args, **method, **kwargs)
 
-        return jax.eval_shape(initialise, *[leaf.array for leaf in given.leaves])
+    def attempt(axes: Axes) -> Any:
+        arrays = [leaf.array for leaf in given.leaves]
+        if not axes:
+            return _satisfied(needs, lambda: jax.eval_shape(initialise, *arrays), writes=False)
+        traced = jax.make_jaxpr(initialise, axis_env=axes, return_shape=True)
+        return _satisfied(needs, lambda: traced(*arrays)[1], writes=False)
 
-    with naming(given.leaves):
-        return _satisfied(needs, attempt, writes=False)
+    asked: Set[str] = set()
+    with recorded_streams(asked), naming(given.leaves):
+        variables, axes = with_axes(attempt)
+    later.streams |= (asked | needs.streams) - {"params"}
+    return variables, axes
 
 
 def _streams(needs: Needs, key: Any) -> Dict[str, Any]:
@@ -175,12 +192,13 @@ def _plan(
     leaves = [*states, *(Leaf(key, "input", f"rngs/{name}", lazy=True) for name in names), *given.leaves]
     first, second = len(states), len(states) + len(names)
     mutable: Any = sorted(needs.mutable) or False
+    method = {} if job.method is None else {"method": job.method}
 
     def run(tracers: Sequence[Any]) -> Any:
         args, kwargs = given.flat.rebuild(tracers[second:])
         rngs = dict(zip(names, tracers[first:second], strict=True))
         return lib.linen.Module.apply(
-            model, variables.rebuild(tracers[:first]), *args, rngs=rngs, mutable=mutable, **kwargs
+            model, variables.rebuild(tracers[:first]), *args, rngs=rngs, mutable=mutable, **method, **kwargs
         )
 
     def move(tree: Dict[str, Any]) -> Dict[str, Any]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence, Tuple, TypeVar
 
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax import program
 from tvls.worker.frameworks.jax.calls import Leaf
 from tvls.worker.frameworks.jax.failures import naming
+from tvls.worker.frameworks.jax.internals import unbound_axis
 from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.trees import outputs, resolve
 from tvls.worker.job import Job
 
+T = TypeVar("T")
 UNAVAILABLE = {
     "source_edit_recipes": "source-edit recipes belong to eager PyTorch captures; JAX frames serve navigation only",
     "training_step": "training-step capture is a PyTorch feature; trace a function that takes the gradient instead",
@@ -68,9 +70,39 @@ def trace(plan: Plan) -> Traced:
             arrays.append(array)
         return arrays
 
+    def attempt(axes: Axes) -> Any:
+        found.clear()
+        state.clear()
+        return lib.jax.make_jaxpr(tvls_entry, axis_env=axes)(*[leaf.array for leaf in plan.leaves])
+
     with naming(plan.leaves):
-        closed = lib.jax.make_jaxpr(tvls_entry)(*[leaf.array for leaf in plan.leaves])
+        closed, axes = with_axes(attempt)
+    plan.notes += [note for note in axis_notes(axes) if note not in plan.notes]
     return Traced(plan, closed, found, state)
+
+
+Axes = List[Tuple[str, int]]
+
+
+def with_axes(attempt: Callable[[Axes], T]) -> Tuple[T, Axes]:
+    """Repeat a trace with every named axis that it uses and nothing binds, as one of size 1: the program of one device.
+
+    The collectives over the axis stay in the program; it is only that they need the name.
+    """
+    axes: Axes = []
+    while True:
+        try:
+            return attempt(axes), axes
+        except NameError as error:
+            name = unbound_axis(error)
+            if name is None or any(name == known for known, _ in axes):
+                raise
+            axes.append((name, 1))
+
+
+def axis_notes(axes: Axes) -> List[str]:
+    """What the setup record says of axes that a trace was given."""
+    return [f"axis:{name}={size}" for name, size in axes]
 
 
 def document(traced: Traced, job: Job) -> Dict[str, Any]:
