@@ -115,7 +115,10 @@ def _parameters(target: object) -> List[inspect.Parameter]:
 
 
 def arguments(call: Call, target: object, is_leaf: Optional[IsLeaf] = None) -> Arguments:
-    """Flatten a call. Names of inputs are those of the parameters of `target`, with the path into a container."""
+    """Flatten a call. Names of inputs are those of the parameters of `target`, with the path into a container.
+
+    What `is_leaf` finds stands in the description as `{"object": n}`, the n-th of all leaves.
+    """
     flat = flatten((tuple(call.args), call.kwargs), is_leaf)
     leaves: List[Leaf] = []
     statics: Dict[str, Any] = {}
@@ -128,6 +131,8 @@ def arguments(call: Call, target: object, is_leaf: Optional[IsLeaf] = None) -> A
             if is_array(item):
                 leaves.append(Leaf(abstract(item, place), "input", flat_names[-1], placement=placement(item)))
                 return {"value": len(leaves) - 1}
+            if is_leaf is not None and is_leaf(item):  # an object with state, which is not static
+                return {"object": len(flat_names) - 1}
             entry = static(item)
             statics[place.replace("inputs.", "", 1)] = entry.get("static", entry if "opaque" in entry else None)
             return entry

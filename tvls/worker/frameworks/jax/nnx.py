@@ -16,7 +16,6 @@ from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, is_array, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
 from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox, place_modules
-from tvls.worker.frameworks.jax.internals import lacks_mesh
 from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.tracing import Plan, Written
 from tvls.worker.frameworks.jax.trees import key_text, resolve
@@ -45,6 +44,22 @@ class Objects:
     graphdef: Any
     flat: Flat
     leaves: List[Leaf]
+    paths: List[Tuple[int, List[str]]]
+    """Of each leaf, the object that it belongs to and its path inside."""
+
+    def tree(self, item: Any) -> Dict[str, Any]:
+        """The `Tree` of one object's state."""
+        entries: Dict[str, Any] = {"dict": {}}
+        for at, (owner, keys) in enumerate(self.paths):
+            if self.items[owner] is not item:
+                continue
+            if not keys:
+                return {"value": at}
+            inside = entries["dict"]
+            for key in keys[:-1]:
+                inside = inside.setdefault(key, {"dict": {}})["dict"]
+            inside[keys[-1]] = {"value": at}
+        return entries
 
     def merge(self, arrays: Sequence[Any], modules: Modules) -> List[Any]:
         """Fresh objects whose state is `arrays`, their modules knowing their places; called inside the trace."""
@@ -68,12 +83,15 @@ def split(found: Sequence[Tuple[Any, str]]) -> Objects:
     flat = Flat(treedef, [leaf for _, leaf in pairs], [at for at, (_, leaf) in enumerate(pairs) if is_array(leaf)])
     kinds = _kinds(state, names)
     leaves: List[Leaf] = []
+    places: List[Tuple[int, List[str]]] = []
     for position in flat.traced:
         path, array = pairs[position]
         name = _state_name(path, names)
+        keys = _keys(path)
+        places.append((int(keys[0]), keys[1:]))
         leaf = Leaf(abstract(array, name), "state", name, placement=placement(array), collection=kinds.get(name))
         leaves.append(leaf)
-    return Objects(items, names, graphdef, flat, leaves)
+    return Objects(items, names, graphdef, flat, leaves, places)
 
 
 def _kinds(state: Any, names: Sequence[str]) -> Dict[str, str]:
@@ -91,10 +109,15 @@ def _kinds(state: Any, names: Sequence[str]) -> Dict[str, str]:
     return kinds
 
 
-def _state_name(path: Sequence[Any], names: Sequence[str]) -> str:
+def _keys(path: Sequence[Any]) -> List[str]:
     keys = [key_text(key) for key in path]
     if keys and keys[-1] == "value" and type(path[-1]).__name__ == "GetAttrKey":
         keys.pop()
+    return keys
+
+
+def _state_name(path: Sequence[Any], names: Sequence[str]) -> str:
+    keys = _keys(path)
     root = names[int(keys[0])] if keys else ""
     return "/".join([root, *keys[1:]] if root else keys[1:])
 
@@ -125,12 +148,7 @@ def rebuilt(target: Any, replace: Callable[[Any], Any]) -> Any:
     if is_object(target):
         return replace(target)
     if inspect.ismethod(target) and is_object(target.__self__):
-        owner = replace(target.__self__)
-        # as the class has it during the trace, when its methods leave marks
-        current: Any = getattr(owner, target.__func__.__name__, None)
-        if getattr(getattr(current, "__func__", None), "__wrapped__", None) is target.__func__:
-            return current
-        return types.MethodType(target.__func__, owner)
+        return types.MethodType(target.__func__, replace(target.__self__))
     if isinstance(target, functools.partial):
         wrapped: Any = target  # pyright: ignore[reportUnknownVariableType]
         swap = functools.partial(_swap, replace=replace)
@@ -155,7 +173,7 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
         return _plain(given, target, notes, modules)
     objects = split(found)
     count = len(objects.leaves)
-    shift = _shifted(given.inputs, count)
+    shift = _shifted(given.inputs, count, lambda at: objects.tree(given.flat.items[at]))
 
     def run(tracers: Sequence[Any]) -> Any:
         merged = objects.merge(tracers[:count], modules)
@@ -210,9 +228,11 @@ def _apply(target: Any, call: Any) -> Any:
     return target(*args, **kwargs)
 
 
-def _shifted(inputs: Dict[str, Any], count: int) -> Dict[str, Any]:
+def _shifted(
+    inputs: Dict[str, Any], count: int, state: Optional[Callable[[int], Dict[str, Any]]] = None
+) -> Dict[str, Any]:
     def move(tree: Dict[str, Any]) -> Dict[str, Any]:
-        return resolve(tree, lambda leaf: {"value": leaf + count})
+        return resolve(tree, lambda leaf: {"value": leaf + count}, state)
 
     args, kwargs = inputs["args"], inputs["kwargs"]
     return {"args": [move(tree) for tree in args], "kwargs": {name: move(tree) for name, tree in kwargs.items()}}
@@ -230,12 +250,12 @@ def plan(job: Job) -> Plan:
         if job.setup.get("mode", "eval") == "eval" and hasattr(own[0], "eval"):
             own[0].eval()
 
-    return plan_call(job, model if job.method is None else getattr(model, job.method), notes, prepare)
+    return plan_call(job, model, notes, prepare)
 
 
 def _build(job: Job, notes: List[str]) -> Any:
     saved: Dict[str, Any] = job.setup.get("init") or {}
-    target = cast("type[Any]", job.owner if job.method is not None else job.target)
+    target = cast("type[Any]", job.target)
     if "factory" in saved:
         model = job.load_factory(saved["factory"])
         owners = objects_of(model)
@@ -256,23 +276,10 @@ def _build(job: Job, notes: List[str]) -> Any:
     concrete = [errors.ConcretizationTypeError, errors.TracerArrayConversionError, errors.UnexpectedTracerError]
     trace_level: Any = getattr(lib.flax.errors, "TraceContextError", None)
     try:
-        return _without_mesh(lambda: lib.nnx.eval_shape(construct), notes)
+        return lib.nnx.eval_shape(construct)
     except tuple(kind for kind in (*concrete, trace_level) if kind is not None):
         # the constructor looks at values, which only a concrete initialisation has
         notes.append("concrete_initialisation")
-        return _without_mesh(construct, notes)
-
-
-def _without_mesh(construct: Callable[[], Any], notes: List[str]) -> Any:
-    """Construct a model whose variables are annotated with a sharding, also where there is no mesh to shard over."""
-    try:
-        return construct()
-    except ValueError as error:
-        eager: Any = getattr(lib.nnx, "use_eager_sharding", None)
-        if eager is None or not lacks_mesh(error):
-            raise
-    notes.append("sharding_not_applied")
-    with eager(False):
         return construct()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 import math
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -18,10 +17,21 @@ def children(value: Any, is_leaf: Optional[Callable[[Any], bool]] = None) -> Opt
     """Direct children of a registered container with their keys, in flattening order; None for a leaf."""
     if is_leaf is not None and is_leaf(value):
         return None
+    if type(value) is dict and not _sortable(value):  # pyright: ignore[reportUnknownArgumentType]
+        return [(lib.jax.tree_util.DictKey(key), child) for key, child in value.items()]  # pyright: ignore[reportUnknownVariableType]
     pairs: Any = lib.jax.tree_util.tree_flatten_with_path(value, is_leaf=_not(value))[0]
     if len(pairs) == 1 and not pairs[0][0]:
         return None
     return [(path[0], child) for path, child in pairs]
+
+
+def _sortable(value: Dict[Any, Any]) -> bool:
+    """Whether JAX can flatten a dictionary, which it does in order of the keys."""
+    try:
+        sorted(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _not(value: Any) -> Callable[[Any], bool]:
@@ -75,8 +85,6 @@ def static(value: Any) -> Dict[str, Any]:
         return {"static": value if math.isfinite(value) else str(value)}
     if type(value) is complex:
         return {"static": [static(value.real)["static"], static(value.imag)["static"]]}
-    if isinstance(value, enum.Enum):
-        return {"static": f"{type(value).__name__}.{value.name}"}
     return {"opaque": type_name(value)}
 
 
@@ -111,13 +119,19 @@ def _has_value(trees: Dict[str, Any]) -> bool:
     return False
 
 
-def resolve(tree: Dict[str, Any], leaf: Callable[[int], Dict[str, Any]]) -> Dict[str, Any]:
-    """The tree with every `{"value": n}` replaced by `leaf(n)`."""
+def resolve(
+    tree: Dict[str, Any],
+    leaf: Callable[[int], Dict[str, Any]],
+    held: Optional[Callable[[int], Dict[str, Any]]] = None,
+) -> Dict[str, Any]:
+    """The tree with every `{"value": n}` replaced by `leaf(n)`, and every `{"object": n}` by `held(n)`."""
     if "value" in tree:
         return leaf(tree["value"])
+    if "object" in tree and held is not None:
+        return held(tree["object"])
     for name in ("list", "tuple"):
         if name in tree:
-            return {name: [resolve(item, leaf) for item in tree[name]]}
+            return {name: [resolve(item, leaf, held) for item in tree[name]]}
     if "dict" in tree:
-        return {"dict": {key: resolve(item, leaf) for key, item in tree["dict"].items()}}
+        return {"dict": {key: resolve(item, leaf, held) for key, item in tree["dict"].items()}}
     return tree
