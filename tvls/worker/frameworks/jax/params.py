@@ -45,7 +45,7 @@ def encode(value: Any, role: str, body: Body) -> Any:
     if kind is float or kind is complex:
         return number(value)
     if kind is tuple or kind is list:
-        if len(value) > 0 and _is_jaxpr(value[0]):
+        if any(_is_jaxpr(item) for item in value):
             return [encode(item, f"{role}[{index}]", body) for index, item in enumerate(value)]
         return [encode(item, role, body) for item in value]
     if kind is dict:
@@ -75,6 +75,8 @@ def _object(value: Any, role: str, body: Body) -> Any:
         return array(value)
     if isinstance(value, (bool, int, float, complex)):
         return number(value)
+    if isinstance(value, lib.jax.sharding.PartitionSpec):
+        return [encode(item, role, body) for item in value]  # pyright: ignore[reportUnknownVariableType]
     if _is_placement(value):
         return None if type(value).__name__ == "UnspecifiedValue" else _text(value)
     if issubclass(kind, (tuple, list)) and kind.__module__.startswith("jax"):
@@ -105,7 +107,7 @@ def _as_dtype(value: Any) -> Optional[str]:
 
 def _is_placement(value: Any) -> bool:
     sharding = lib.jax.sharding
-    known = (sharding.Sharding, sharding.Mesh, sharding.PartitionSpec, getattr(sharding, "AbstractMesh", sharding.Mesh))
+    known = (sharding.Sharding, sharding.Mesh, getattr(sharding, "AbstractMesh", sharding.Mesh))
     return isinstance(value, (*known, lib.jax.Device)) or type(value).__name__ == "UnspecifiedValue"
 
 
@@ -135,8 +137,13 @@ def _dim(dim: Any) -> Any:
 
 
 def _dictionary(value: Dict[Any, Any], role: str, body: Body) -> Dict[str, Any]:
-    named = {key if isinstance(key, str) else type_name(key): item for key, item in value.items()}
-    return {key: encode(named[key], role, body) for key in sorted(named)}
+    named: Dict[str, Any] = {}
+    for key, item in value.items():
+        name = key if isinstance(key, str) else repr(key) if type(key) in (int, bool, float) else type_name(key)
+        while name in named:
+            name += "'"
+        named[name] = item
+    return {name: encode(named[name], _inner(role, name), body) for name in sorted(named)}
 
 
 def number(value: Any) -> Any:
