@@ -11,7 +11,7 @@ from tvls.protocol.errors import ErrorKind, TvlsError
 from tvls.protocol.types import FrameInfo, SetupProblem
 
 _SHORT: Final = 300
-"""Characters of an exception's message in one line; JAX's can run to pages."""
+"""Characters of a message in one line, also of a worker that sends longer ones."""
 
 _KINDS: Final[dict[str, ErrorKind]] = {
     "exception": "traceFailed",
@@ -44,11 +44,25 @@ class FailureReport:
 
 
 def short_message(failure: Failure) -> str:
-    """`TypeError: dot_general requires …`: the first paragraph, cut to one line."""
+    """`TypeError: dot_general requires …`: one line, with the exception's type where it is one of the program."""
     detail = failure["failure"]
-    first = detail["message"].strip().split("\n\n")[0].replace("\n", " ")
-    text = f"{detail['type']}: {first}" if detail["kind"] == "exception" and first else first or detail["type"]
+    first = " ".join(detail["message"].split())
+    name = detail["type"].rpartition(".")[2]
+    text = f"{name}: {first}" if detail["kind"] == "exception" and first else first or name
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def report_message(failure: Failure) -> str:
+    """The short message and, on a line of its own, what to try."""
+    hint = failure["failure"].get("hint")
+    return short_message(failure) + (f"\n{_sentence(hint)}" if hint else "")
+
+
+def _sentence(text: str) -> str:
+    """A hint as a sentence. A name that it begins with stays as it is written."""
+    word = text.partition(" ")[0]
+    start = text if word != word.lower() or not word.isalpha() else text[0].upper() + text[1:]
+    return start if start.endswith((".", "…", "?")) else start + "."
 
 
 def failure_error(failure: Failure) -> TvlsError:
@@ -64,7 +78,9 @@ def failure_error(failure: Failure) -> TvlsError:
     at = f" at {where}" if where else ""
     if kind == "traceFailed":
         text = f"{name} failed {_PHASES[detail['phase']]}{at}: {message}"
+        hint = detail.get("hint")
         step = "Correct the code and open the graph again; the shapes up to the failing line are on hover."
+        step = f"{_sentence(hint)} {step}" if hint else step
         return TvlsError(kind, text, step, phase=detail["phase"], exception=detail["type"], frames=frames)
     if kind == "limitExceeded":
         limit = detail.get("limit", "memory_bytes")

@@ -20,7 +20,7 @@ from tvls.capture.encoding import canonical_json
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Traced
 from tvls.environments.find import find
 from tvls.environments.sources import find_source
-from tvls.failures import FailureReport, moved, short_message
+from tvls.failures import FailureReport, moved, report_message
 from tvls.freshness import FileDigests
 from tvls.host import Host
 from tvls.opening import Request, Tools, open_request, staleness
@@ -420,7 +420,7 @@ class Session:
             if line is None:
                 continue
             callers = [(failed.origin.folder / frame["path"], frame) for frame in frames[1:]]
-            message = short_message(failed.failure)
+            message = report_message(failed.failure)
             reports.append(
                 FailureReport(path, moved(frames[0], line), message, failed.error.kind, failed.origin.name, callers)
             )
