@@ -17,7 +17,7 @@ from tvls.worker.places import Places
 _LONGEST = 20_000
 _SHORT = 300
 _MOST_FRAMES = 60
-_PAGE = re.compile(r"\s*\(?(?:See |see )?https?://[^\s)]+[)]?\.?")
+_PAGE = re.compile(r"\s*\((?:[Ss]ee )?https?://[^\s)]*\)|\s*(?:For more guidance, )?\b[Ss]ee:? https?://\S+")
 _CUT_OFF = re.compile(r"\n\s*\n|\n\s*(?=[-=]{5,})")
 
 
@@ -79,7 +79,7 @@ def describe(fault: BaseException, phase: str, places: Places, limits: Limits, a
 
 
 def one_line(text: str) -> str:
-    """The first paragraph of a message as one line without links, at most 300 characters."""
+    """The first paragraph of a message as one line, without references to further pages, at most 300 characters."""
     first = _CUT_OFF.split(_PAGE.sub("", text.strip()).strip(), maxsplit=1)[0]
     line = " ".join(first.split())
     line = line.rstrip(" :")

@@ -452,7 +452,6 @@ def _property(cause: BaseException) -> Optional[str]:
 _HINTS: Dict[str, str] = {
     r"Gradient only defined for scalar-output": "reduce the output with sum or mean, or use jax.jacobian",
     r"grad requires real- or complex-valued inputs": "differentiate floating-point arguments: argnums, or astype",
-    r"arrays are immutable": "x.at[index].set(value) returns the changed array",
     r"unbound axis name": "the call needs jax.vmap(…, axis_name=…) or jax.shard_map around it",
     r"traced for jit returned a value of type": "return arrays alone, or jit the part that computes them",
 }
@@ -461,6 +460,9 @@ _HINTS: Dict[str, str] = {
 def _rest(fault: BaseException, full: str) -> Optional[Explanation]:
     if "RESOURCE_EXHAUSTED" in full or (type(fault).__name__.endswith("RuntimeError") and "Out of memory" in full):
         return Explanation(kind="limit", limit="memory_bytes")
+    if "arrays are immutable" in full:
+        message = "JAX arrays are immutable: x[index] = value is not possible"
+        return Explanation(message, hint="x.at[index].set(value) returns the changed array")
     for pattern, hint in _HINTS.items():
         if re.search(pattern, full):
             return Explanation(hint=hint)
