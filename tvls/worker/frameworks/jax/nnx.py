@@ -16,6 +16,7 @@ from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, is_array, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
 from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox, place_modules
+from tvls.worker.frameworks.jax.internals import lacks_mesh
 from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.tracing import Plan, Written
 from tvls.worker.frameworks.jax.trees import key_text, resolve
@@ -148,7 +149,12 @@ def rebuilt(target: Any, replace: Callable[[Any], Any]) -> Any:
     if is_object(target):
         return replace(target)
     if inspect.ismethod(target) and is_object(target.__self__):
-        return types.MethodType(target.__func__, replace(target.__self__))
+        owner = replace(target.__self__)
+        # as the class has it during the trace, when its methods leave marks
+        current: Any = getattr(owner, target.__func__.__name__, None)
+        if getattr(getattr(current, "__func__", None), "__wrapped__", None) is target.__func__:
+            return current
+        return types.MethodType(target.__func__, owner)
     if isinstance(target, functools.partial):
         wrapped: Any = target  # pyright: ignore[reportUnknownVariableType]
         swap = functools.partial(_swap, replace=replace)
@@ -250,12 +256,12 @@ def plan(job: Job) -> Plan:
         if job.setup.get("mode", "eval") == "eval" and hasattr(own[0], "eval"):
             own[0].eval()
 
-    return plan_call(job, model, notes, prepare)
+    return plan_call(job, model if job.method is None else getattr(model, job.method), notes, prepare)
 
 
 def _build(job: Job, notes: List[str]) -> Any:
     saved: Dict[str, Any] = job.setup.get("init") or {}
-    target = cast("type[Any]", job.target)
+    target = cast("type[Any]", job.owner if job.method is not None else job.target)
     if "factory" in saved:
         model = job.load_factory(saved["factory"])
         owners = objects_of(model)
@@ -276,10 +282,23 @@ def _build(job: Job, notes: List[str]) -> Any:
     concrete = [errors.ConcretizationTypeError, errors.TracerArrayConversionError, errors.UnexpectedTracerError]
     trace_level: Any = getattr(lib.flax.errors, "TraceContextError", None)
     try:
-        return lib.nnx.eval_shape(construct)
+        return _without_mesh(lambda: lib.nnx.eval_shape(construct), notes)
     except tuple(kind for kind in (*concrete, trace_level) if kind is not None):
         # the constructor looks at values, which only a concrete initialisation has
         notes.append("concrete_initialisation")
+        return _without_mesh(construct, notes)
+
+
+def _without_mesh(construct: Callable[[], Any], notes: List[str]) -> Any:
+    """Construct a model whose variables are annotated with a sharding, also where there is no mesh to shard over."""
+    try:
+        return construct()
+    except ValueError as error:
+        eager: Any = getattr(lib.nnx, "use_eager_sharding", None)
+        if eager is None or not lacks_mesh(error):
+            raise
+    notes.append("sharding_not_applied")
+    with eager(False):
         return construct()
 
 
