@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import math
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -85,6 +86,8 @@ def static(value: Any) -> Dict[str, Any]:
         return {"static": value if math.isfinite(value) else str(value)}
     if type(value) is complex:
         return {"static": [static(value.real)["static"], static(value.imag)["static"]]}
+    if isinstance(value, enum.Enum):
+        return {"static": f"{type(value).__name__}.{value.name}"}
     return {"opaque": type_name(value)}
 
 
