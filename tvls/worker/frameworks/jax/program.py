@@ -61,6 +61,8 @@ class Shared:
     scopes: List[int]
     encoded: Dict[int, Tuple[Any, Dict[str, Any], List[Dict[str, Any]]]]
     """Equations without bodies, by identity, with their parameters and values: a jitted function is encoded once."""
+    intermediates: Dict[Any, Dict[str, Any]]
+    """From an abstract value to the entry of every value that has it."""
 
 
 @dataclass
@@ -80,7 +82,7 @@ class Graph:
 
 
 def new_shared(limits: Limits, frames: FrameRegistry, modules: Modules) -> Shared:
-    return Shared(limits, modules, make_stacks(frames), 0, 0, [0], {})
+    return Shared(limits, modules, make_stacks(frames), 0, 0, [0], {}, {})
 
 
 def new_graph(shared: Shared, path: Optional[Path] = None) -> Graph:
@@ -248,7 +250,7 @@ def _operation(shared: Shared, graph: Graph, eqn: Any, env: Environment, scope: 
             bodies.append({"role": role, "body": index})
             return index
 
-        made = [{"role": "intermediate", **_aval(var.aval)} for var in eqn.outvars]
+        made = [_intermediate(shared, var.aval) for var in eqn.outvars]
         known = (eqn, encode_params(eqn.params, body), made)
         if not bodies:
             shared.encoded[id(eqn)] = known
@@ -277,6 +279,13 @@ def _operation(shared: Shared, graph: Graph, eqn: Any, env: Environment, scope: 
     if has_effects(eqn.effects):
         graph.counts[EFFECTS] = graph.counts.get(EFFECTS, 0) + 1
     graph.operations.append(operation)
+
+
+def _intermediate(shared: Shared, aval: Any) -> Dict[str, Any]:
+    value = shared.intermediates.get(aval)
+    if value is None:
+        value = shared.intermediates[aval] = {"role": "intermediate", **_aval(aval)}
+    return value
 
 
 def has_effects(effects: Any) -> bool:
