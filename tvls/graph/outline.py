@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
-from tvls.capture.document import Capture, Failure, Operand, Tree
+from tvls.capture.document import Capture, Failure, Tree, Value
 from tvls.graph.index import Graph, GraphIndex, tree_children
-from tvls.graph.text import child_place, literal_text, plural, scope_label, short_type, value_text
+from tvls.graph.listing import Line, operand_text, program_lines
+from tvls.graph.names import Row, fold
+from tvls.graph.text import child_place, plural, value_text
 from tvls.protocol import types as t
 
 MAX_LINES = 400
-_NAMES_SHOWN = 40
-_PRIMITIVES_SHOWN = 5
-_OPERANDS_SHOWN = 8
+_ROWS_SHOWN = 40
+_WRITTEN_OUT = 12
+"""Inputs or outputs up to this number are written one by one."""
 _TIMES = "\u00d7"
 
-_SCOPES = {"traced_program": "traced program", "eager_forward": "one eager forward"}
+_SCOPES = {"traced_program": "the traced program", "eager_forward": "one eager forward"}
 _REASONS = {
-    "opaque_kernel": "subprograms that stay one operation; none of their branches or iterations is claimed to have run",
-    "effects_incomplete": "side effects that are not recorded in full",
+    "opaque_kernel": "with subprograms that stay one operation, no branch or iteration of which is claimed to have run",
+    "effects_incomplete": "with side effects that are not recorded in full",
 }
 _NOTES = {"freshly_initialised": "freshly initialised, not trained"}
-_EVIDENCE = {"inferred": "from a trace, in which nothing is computed", "measured": "from a run"}
+_NOTES_WITH_NAME = {
+    "axis": "the named axis {0} was given the size {1} to trace with",
+    "leaked_tracer": "the global {0} kept a traced array after the trace",
+}
+_EVIDENCE = {"inferred": "inferred from a trace, in which nothing is computed", "measured": "measured in a run"}
+_UNAVAILABLE = {"output_bytes": "measured output bytes", "source_edit_recipes": "source-edit recipes"}
+_PARAMETERS = frozenset(("params", "Param"))
+"""Collections (Linen) and types of variables (NNX) that hold parameters."""
+_BITS = re.compile(r"(?:bfloat|float|uint|int|complex)(\d+)")
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 _PHASES = {
     "import": "importing the module",
     "init": "initialising the model",
@@ -33,46 +44,66 @@ _PHASES = {
 }
 
 
-class _Line(NamedTuple):
-    text: str
-    operations: int
-    """Operations that the line stands for."""
+def outline(
+    capture: Capture,
+    *,
+    max_lines: int | None = MAX_LINES,
+    depth: int | None = None,
+    freshness: t.Freshness | None = None,
+) -> str:
+    """What the capture is, its inputs, outputs and state, its scopes and operations, and where it comes from.
 
-
-def outline(capture: Capture, *, max_lines: int | None = MAX_LINES, freshness: t.Freshness | None = None) -> str:
-    """What the capture is, its inputs, outputs and state, then its scopes and operations in program order.
-
-    `max_lines` limits the part with the operations (None: all of it) and the text says how many operations it left out.
-    Neighbours that repeat one another are written once, with how many there are.
+    No operation stands before one whose value it reads. `max_lines` is the number of lines at most, all of them
+    counted (None: no limit); the text says how many operations were left out. Scopes and bodies inside more than
+    `depth` others are one line each. Neighbours that repeat one another are written once, with how many there are.
     """
-    return outline_of(GraphIndex(capture), max_lines=max_lines, freshness=freshness)
+    return outline_of(GraphIndex(capture), max_lines=max_lines, depth=depth, freshness=freshness)
 
 
-def outline_of(index: GraphIndex, *, max_lines: int | None = MAX_LINES, freshness: t.Freshness | None = None) -> str:
+def outline_of(
+    index: GraphIndex,
+    *,
+    max_lines: int | None = MAX_LINES,
+    depth: int | None = None,
+    freshness: t.Freshness | None = None,
+) -> str:
     """`outline` of a capture that is indexed already."""
-    graph = index.program
-    lines = [*_header(index.capture, freshness), "", *_interface(index), ""]
-    total = len(graph.operations)
-    lines.append(f"program: {plural(total, 'operation')}")
-    shown = 0
-    for count, line in enumerate(_program(graph)):
-        if max_lines is not None and count >= max_lines:
-            lines.append(f"  … {plural(total - shown, 'more operation')} left out")
-            break
-        lines.append(line.text)
-        shown += line.operations
+    head = [*_header(index, freshness), "", *_interface(index), "", "program:"]
+    tail = ["", *_origin(index.capture)]
+    program = program_lines(index.program, depth)
+    if max_lines is None:
+        lines = [*head, *(line.text for line in program), *tail]
+    else:
+        # What says what the capture is comes first: where there is little room, the end gives way.
+        room = max(max_lines - len(head), 0)
+        kept = list(islice(program, room + 1))
+        if len(kept) + len(tail) > room and room < 2 * len(tail):
+            tail = []
+        lines = [*head[:max_lines], *_cut(kept, room - len(tail), len(index.program.operations)), *tail]
     return "\n".join(lines) + "\n"
+
+
+def _cut(lines: list[Line], room: int, total: int) -> list[str]:
+    """As many lines as there is room for, the last one saying what was left out."""
+    if len(lines) <= room or room == 0:
+        return [line.text for line in lines[:room]]
+    left = total - sum(line.operations for line in lines[: room - 1])
+    more = plural(left, "more operation") if left else "more lines"
+    return [*(line.text for line in lines[: room - 1]), f"  … {more} left out"]
 
 
 def failure_text(failure: Failure) -> str:
     """What failed, in which phase and where: workspace frames first, then the rest of the stack."""
     detail = failure["failure"]
     lines = [
-        *_target_lines(failure),
+        _target_line(failure),
+        _versions(failure),
         f"failed while {_PHASES[detail['phase']]}",
         "",
         f"{detail['type']}: {detail['message'].rstrip()}",
     ]
+    if "hint" in detail:
+        lines.append(f"try: {detail['hint']}")
     if "key" in detail:
         lines.append(f"in the setup at {detail['key']}")
     if "limit" in detail:
@@ -82,6 +113,8 @@ def failure_text(failure: Failure) -> str:
         if frames:
             lines += ["", f"{title}, innermost first:"]
             lines += [f"  {frame['path']}:{frame['line']}  {frame['function']}" for frame in frames]
+    if "detail" in detail:
+        lines += ["", "in full:", *(f"  {line}".rstrip() for line in detail["detail"].strip().splitlines())]
     seen = len(failure["observations"])
     if seen:
         lines += ["", f"shapes were seen at {plural(seen, 'place')} before the failure; they are on hover"]
@@ -89,43 +122,111 @@ def failure_text(failure: Failure) -> str:
 
 
 def coverage_lines(capture: Capture) -> list[str]:
-    """Coverage in words: its scope and status, then each reason with how many operations stand behind it."""
+    """Coverage in words: its status and scope, then, where it is partial, why, all reasons in one line."""
     coverage = capture["coverage"]
     counts = coverage.get("counts", {})
-    lines = [f"coverage: {_SCOPES[coverage['scope']]}, {coverage['status']}"]
+    lines = [f"coverage {coverage['status']}, of {_SCOPES[coverage['scope']]}"]
+    told: list[str] = []
     for reason in coverage["reasons"]:
-        told = [plural(counts[reason], "operation")] if reason in counts else []
-        told += [_REASONS[reason]] if reason in _REASONS else []
-        lines.append(": ".join([f"  {reason}", *told]))
-    return lines
+        words = [plural(counts[reason], "operation")] if reason in counts else []
+        words += [_REASONS[reason]] if reason in _REASONS else []
+        told.append(f"{' '.join(words)} ({reason})" if words else reason)
+    return [*lines, f"  partial: {'; '.join(told)}"] if told else lines
 
 
-def _target_lines(document: Capture | Failure) -> list[str]:
+def _target_line(document: Capture | Failure) -> str:
     target = document["target"]
     place = ""
     if "path" in target:
         place = f"  {target['path']}:{target['line']}" if "line" in target else f"  {target['path']}"
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(document["versions"].items()))
-    return [f"{target['module']}:{target['qualname']}  ({target['kind']}){place}", f"versions: {versions}"]
+    return f"{target['module']}:{target['qualname']}  ({target['kind']}){place}"
 
 
-def _header(capture: Capture, freshness: t.Freshness | None) -> Iterator[str]:
-    yield from _target_lines(capture)
+def _versions(document: Capture | Failure) -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(document["versions"].items()))
+
+
+def _header(index: GraphIndex, freshness: t.Freshness | None) -> Iterator[str]:
+    capture = index.capture
     setup = capture["setup"]
-    profile = f"profile {setup['profile']}, " if "profile" in setup else ""
-    yield f"setup: {profile}device {setup['device']}, mode {setup['mode']}, seed {setup['seed']}"
-    for place, value in setup["static"].items():
-        yield f"  static {place} = {value!r}"
-    yield f"evidence: {capture['evidence']} ({_EVIDENCE[capture['evidence']]}; backend {capture['backend']})"
-    yield from coverage_lines(capture)
-    for note in setup["notes"]:
-        yield f"note: {_NOTES.get(note, note)}"
-    for what, reason in sorted(capture["unavailable"].items()):
-        yield f"unavailable: {what} ({reason})"
-    yield f"sources: {', '.join(source['path'] for source in capture['sources']) or 'none in the workspace'}"
-    if freshness is not None:
-        yield f"freshness: {freshness}"
-    yield f"capture: {capture['captureId']}"
+    yield _target_line(capture)
+    given = [_versions(capture), f"device {setup['device']}", f"{setup['mode']} mode", f"seed {setup['seed']}"]
+    given += [f"profile {setup['profile']}"] if "profile" in setup else []
+    yield " · ".join(given)
+    if setup["static"]:
+        yield "static: " + ", ".join(f"{place} = {value!r}" for place, value in setup["static"].items())
+    covered, *why = coverage_lines(capture)
+    state = [] if freshness is None else [freshness]
+    yield " · ".join([*state, _EVIDENCE[capture["evidence"]], covered])
+    yield from why
+    if setup["notes"]:
+        yield "; ".join(map(_note, setup["notes"]))
+    yield _totals(index.program)
+    if capture["unavailable"]:
+        names = sorted(_UNAVAILABLE.get(what, what.replace("_", " ")) for what in capture["unavailable"])
+        yield f"unavailable: {', '.join(names)}"
+
+
+def _note(note: str) -> str:
+    what, colon, rest = note.partition(":")
+    words = _NOTES_WITH_NAME.get(what) if colon else None
+    if words is None:
+        return _NOTES.get(note, note)
+    name, _, size = rest.partition("=")
+    return words.format(name, size)
+
+
+def _totals(graph: Graph) -> str:
+    """`1,267 operations · 124,439,808 parameters in 148 arrays, 498 MB (derived from shapes)`"""
+    parts = [plural(len(graph.operations), "operation")]
+    by_collection: dict[str, list[Value]] = {}
+    for at in _state(graph):
+        collection = graph.values[at].get("collection")
+        if collection is not None:
+            name = "" if collection in _PARAMETERS else collection
+            by_collection.setdefault(name, []).append(graph.values[at])
+    for collection, values in sorted(by_collection.items()):
+        count = sum(map(_elements, values))
+        named = plural(count, "parameter") if not collection else f"{collection} {count:,}"
+        size = _bytes(values)
+        stored = "" if size is None else f", {_size_text(size)}"
+        parts.append(f"{named} in {plural(len(values), 'array')}{stored}")
+    return " · ".join(parts) + (" (derived from shapes)" if by_collection else "")
+
+
+def _elements(value: Value) -> int:
+    count = 1
+    for dim in value["shape"]:
+        count *= dim
+    return count
+
+
+def _bytes(values: Iterable[Value]) -> int | None:
+    """Bytes of arrays by shape and dtype, packed below a byte; None where a dtype does not say its size."""
+    total = 0
+    for value in values:
+        sized = _BITS.match(value["dtype"])
+        if sized is None and value["dtype"] != "bool":
+            return None
+        total += -(-_elements(value) * (int(sized[1]) if sized else 8) // 8)
+    return total
+
+
+def _size_text(size: int) -> str:
+    """Three digits and a decimal unit: `498 MB`, `1.25 kB`."""
+    scaled, unit = float(size), 0
+    while scaled >= 999.5 and unit < len(_UNITS) - 1:
+        scaled, unit = scaled / 1000, unit + 1
+    return f"{scaled:.0f} {_UNITS[unit]}" if unit == 0 or scaled >= 99.95 else f"{scaled:.3g} {_UNITS[unit]}"
+
+
+def _origin(capture: Capture) -> list[str]:
+    files = ", ".join(source["path"] for source in capture["sources"]) or "none in the workspace"
+    return [f"sources: {files}", f"capture: {capture['captureId']}"]
+
+
+def _state(graph: Graph) -> list[int]:
+    return [at for at, value in enumerate(graph.values) if value["role"] == "state" and graph.producer[at] < 0]
 
 
 def _interface(index: GraphIndex) -> Iterator[str]:
@@ -141,25 +242,35 @@ def _interface(index: GraphIndex) -> Iterator[str]:
         for port in graph.inputs
         if "value" in port.operand
     ]
-    yield from _table("inputs", [*rows, *opaque_inputs])
-    rows = [(port.place, _operand_text(graph, port.operand)) for port in graph.outputs]
-    yield from _table("outputs", [*rows, *_opaque_leaves("result", capture["outputs"])])
-    state = [
-        (value.get("name", f"#{at}"), value_text(value))
-        for at, value in enumerate(graph.values)
-        if value["role"] == "state" and graph.producer[at] < 0
-    ]
+    yield from _table("inputs", _rows([*rows, *opaque_inputs]))
+    rows = [(port.place, operand_text(graph, port.operand)) for port in graph.outputs]
+    yield from _table("outputs", _rows([*rows, *_opaque_leaves("result", capture["outputs"])]))
+    state = [_state_row(graph, at) for at in _state(graph)]
     if state:
-        yield from _table("state", state)
+        yield from _table("state", fold(state))
 
 
-def _table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:
+def _rows(rows: Sequence[tuple[str, str]]) -> list[Row]:
+    """In the order of the call where they are few, else folded."""
+    return [Row(name, text, 1) for name, text in rows] if len(rows) <= _WRITTEN_OUT else fold(rows)
+
+
+def _state_row(graph: Graph, at: int) -> tuple[str, str]:
+    value = graph.values[at]
+    name = value.get("name", f"#{at}")
+    collection = value.get("collection")
+    said = collection is None or collection in _PARAMETERS or name.startswith(f"{collection}/")
+    return name, value_text(value) if said else f"{value_text(value)}  {collection}"
+
+
+def _table(title: str, rows: Sequence[Row]) -> Iterator[str]:
     yield f"{title}:" if rows else f"{title}: none"
-    width = max((len(name) for name, _ in rows[:_NAMES_SHOWN]), default=0)
-    for name, text in rows[:_NAMES_SHOWN]:
-        yield f"  {name.ljust(width)}  {text}"
-    if len(rows) > _NAMES_SHOWN:
-        yield f"  … {len(rows) - _NAMES_SHOWN:,} more"
+    width = max((len(row.name) for row in rows[:_ROWS_SHOWN]), default=0)
+    for row in rows[:_ROWS_SHOWN]:
+        times = f"  {_TIMES} {row.names:,}" if row.names > 1 else ""
+        yield f"  {row.name.ljust(width)}  {row.text}{times}"
+    if len(rows) > _ROWS_SHOWN:
+        yield f"  … {sum(row.names for row in rows[_ROWS_SHOWN:]):,} more"
 
 
 def _opaque_leaves(place: str, tree: Tree) -> Iterator[tuple[str, str]]:
@@ -168,135 +279,3 @@ def _opaque_leaves(place: str, tree: Tree) -> Iterator[tuple[str, str]]:
         yield place, f"{tree['opaque']}, not an array"
     for key, child in tree_children(tree):
         yield from _opaque_leaves(child_place(place, key), child)
-
-
-def _program(graph: Graph) -> Iterator[_Line]:
-    """Scopes and operations, depth first, with repeated neighbours folded."""
-    alike = _signatures(graph)
-    pending: list[tuple[int, Iterator[list[int] | _Line]]] = [(1, iter(_runs(graph, 0, alike)))]
-    while pending:
-        depth, items = pending[-1]
-        item = next(items, None)
-        if item is None:
-            pending.pop()
-            continue
-        if isinstance(item, _Line):
-            yield item
-            continue
-        indent = "  " * depth
-        first, count = item[0], len(item)
-        if first >= 0:
-            yield _Line(indent + _operation_text(graph, first) + (f"   {_TIMES} {count:,}" if count > 1 else ""), count)
-            for line in _body_lines(graph, first):
-                yield _Line(f"{indent}  {line}", 0)
-            continue
-        yield _Line(indent + _scope_text(graph, ~first), 0)
-        if count > 1:
-            others = [~child for child in item[1:]]
-            left = sum(graph.operation_counts[scope] for scope in others)
-            pending.append((depth, iter([_Line(indent + _repeated_text(graph, others), left)])))
-        pending.append((depth + 1, iter(_runs(graph, ~first, alike))))
-
-
-def _runs(graph: Graph, scope: int, alike: tuple[list[int], list[int]]) -> list[list[int]]:
-    """Children of a scope, neighbours that are alike together."""
-    operations, scopes = alike
-    runs: list[list[int]] = []
-    last: tuple[bool, int] | None = None
-    for child in graph.children[scope]:
-        key = (child >= 0, operations[child] if child >= 0 else scopes[~child])
-        if key == last:
-            runs[-1].append(child)
-        else:
-            runs.append([child])
-        last = key
-    return runs
-
-
-def _signatures(graph: Graph) -> tuple[list[int], list[int]]:
-    """Numbers for operations and scopes: equal where they would be written alike but for names."""
-    numbers: dict[object, int] = {}
-    values = graph.values
-
-    def typed(value: int) -> tuple[object, ...]:
-        found = values[value]
-        return (found["dtype"], *found["shape"])
-
-    operations: list[int] = []
-    for operation in graph.operations:
-        key = (
-            operation["primitive"],
-            tuple(typed(o["value"]) if "value" in o else literal_text(o) for o in operation["inputs"]),
-            tuple(map(typed, operation["outputs"])),
-            tuple(operation["frames"]),
-            tuple(ref["body"] for ref in operation.get("bodies", ())),
-        )
-        operations.append(numbers.setdefault(key, len(numbers)))
-    scopes = [0] * len(graph.scopes)
-    for at in range(len(graph.scopes) - 1, -1, -1):
-        scope = graph.scopes[at]
-        inside = tuple(operations[c] if c >= 0 else (scopes[~c],) for c in graph.children[at])
-        key = (scope["kind"], scope.get("class"), scope_label(scope).rstrip("0123456789"), inside)
-        scopes[at] = numbers.setdefault(key, len(numbers))
-    return operations, scopes
-
-
-def _repeated_text(graph: Graph, others: list[int]) -> str:
-    first, last = scope_label(graph.scopes[others[0]]), scope_label(graph.scopes[others[-1]])
-    names = first if first == last else f"{first} … {last}"
-    size = plural(graph.operation_counts[others[0]], "operation")
-    return f"{names}: {_TIMES} {len(others):,} more of the same, {size} each"
-
-
-def _scope_text(graph: Graph, at: int) -> str:
-    scope = graph.scopes[at]
-    label = scope_label(scope)
-    described = scope["kind"] if scope["kind"] != label else ""
-    kind = scope.get("class", "").rsplit(".", 1)[-1]
-    if kind and kind != label:
-        described = f"{kind}, {described}" if described else kind
-    text = f"{label} ({described})" if described else label
-    source = graph.innermost(graph.call_frames[at])
-    return f"{text}   {source}" if source else text
-
-
-def _operation_text(graph: Graph, at: int) -> str:
-    operation = graph.operations[at]
-    operands = [_operand_text(graph, operand) for operand in operation["inputs"][:_OPERANDS_SHOWN]]
-    if len(operation["inputs"]) > _OPERANDS_SHOWN:
-        operands.append(f"… {len(operation['inputs']) - _OPERANDS_SHOWN:,} more")
-    results = [value_text(graph.values[value]) for value in operation["outputs"][:_OPERANDS_SHOWN]]
-    if len(operation["outputs"]) > _OPERANDS_SHOWN:
-        results.append(f"… {len(operation['outputs']) - _OPERANDS_SHOWN:,} more")
-    text = f"{operation['primitive']}  {' · '.join(operands)} → {', '.join(results) or 'nothing'}"
-    source = graph.innermost(operation["frames"])
-    if source:
-        text += f"   {source}"
-    return f"{text}   [{operation['opaque']}]" if "opaque" in operation else text
-
-
-def _operand_text(graph: Graph, operand: Operand) -> str:
-    value = operand.get("value")
-    if value is None:
-        return literal_text(operand)
-    found = graph.values[value]
-    name = found.get("name")
-    if name and graph.producer[value] < 0 and found["role"] != "input":
-        return f"{name}:{short_type(found['shape'], found['dtype'])}"
-    return value_text(found)
-
-
-def _body_lines(graph: Graph, at: int) -> Iterator[str]:
-    """One line for each body of a boundary: how many operations, and which are the most frequent."""
-    for ref in graph.operations[at].get("bodies", ()):
-        body = graph.bodies[ref["body"]]
-        counts = Counter(operation["primitive"] for operation in body["operations"])
-        shown = [
-            f"{primitive} {_TIMES} {count:,}" if count > 1 else primitive
-            for primitive, count in counts.most_common(_PRIMITIVES_SHOWN)
-        ]
-        if len(counts) > _PRIMITIVES_SHOWN:
-            shown.append("…")
-        listed = f": {', '.join(shown)}" if shown else ""
-        label = "" if body["label"] in ("", ref["role"]) else f" ({body['label']})"
-        yield f"{ref['role']}{label}, not claimed to have run: {plural(len(body['operations']), 'operation')}{listed}"
