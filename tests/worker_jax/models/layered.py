@@ -1,5 +1,7 @@
 """Models whose hierarchy is seen in the graph: shared, nested, copied and repeated modules, and train steps of them."""
 
+import inspect
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -52,6 +54,10 @@ def linen_train_inputs():
     return {"args": (params, state, x, y), "kwargs": {}}
 
 
+listed = getattr(nnx, "List", list)  # from Flax 0.12 on, plain containers hold no modules
+named = getattr(nnx, "Dict", dict) if listed is not list else dict
+
+
 class Block(nnx.Module):
     def __init__(self, width, *, rngs):
         self.norm = nnx.LayerNorm(width, rngs=rngs)
@@ -78,8 +84,8 @@ class Tower(nnx.Module):
     def __init__(self, width=6, *, rngs):
         self.shared = Block(width, rngs=rngs)
         self.again = self.shared
-        self.blocks = nnx.List([Block(width, rngs=rngs) for _ in range(2)])
-        self.by_name = nnx.Dict(a=nnx.Linear(width, width, rngs=rngs))
+        self.blocks = listed([Block(width, rngs=rngs) for _ in range(2)])
+        self.by_name = named({"a": nnx.Linear(width, width, rngs=rngs)})
         self.wide = Wider(width, rngs=rngs)
         self.head = nnx.Linear(width, 2, rngs=rngs)
 
@@ -135,7 +141,10 @@ def nnx_train_step(model, optimizer, x, y):
         return jnp.mean((model(x) - y) ** 2)
 
     value, grads = nnx.value_and_grad(loss)(model)
-    optimizer.update(model, grads)
+    if "model" in inspect.signature(optimizer.update).parameters:
+        optimizer.update(model, grads)
+    else:  # before Flax 0.11
+        optimizer.update(grads)
     return value
 
 
