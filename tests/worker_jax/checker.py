@@ -23,8 +23,8 @@ def program_of_jaxpr(jaxpr: Any) -> dict[str, Any]:
     def token(env: dict[Any, Any], atom: Any) -> Any:
         if not isinstance(atom, core.Literal):
             return env[atom]
-        if str(atom.aval.dtype).startswith("key<") or _size(atom.aval.shape) > 8:
-            return ["const", list(atom.aval.shape), str(atom.aval.dtype)]
+        if str(atom.aval.dtype).startswith("key<") or _size(atom.aval.shape) > 8 or "float0" in str(atom.aval.dtype):
+            return ["const", list(atom.aval.shape), _dtype(atom.aval)]
         return ["lit", literal_text(atom.val, str(atom.aval.dtype)), str(atom.aval.dtype)]
 
     def inline(jaxpr: Any, args: list[Any]) -> list[Any]:
@@ -51,7 +51,11 @@ def program_of_jaxpr(jaxpr: Any) -> dict[str, Any]:
 def describe_aval(aval: Any) -> list[Any]:
     if not hasattr(aval, "shape"):
         return [[], "token", False]
-    return [list(aval.shape), str(aval.dtype), bool(getattr(aval, "weak_type", False))]
+    return [list(aval.shape), _dtype(aval), bool(getattr(aval, "weak_type", False))]
+
+
+def _dtype(aval: Any) -> str:
+    return "float0" if "float0" in str(aval.dtype) else str(aval.dtype)
 
 
 def literal_text(value: Any, dtype: str) -> str:

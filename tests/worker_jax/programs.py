@@ -68,6 +68,8 @@ NOT_OPERATIONS = frozenset(
         "shape_as_value",
         "linalg",
         "psend",
+        "infeed",
+        "outfeed",
         "precv",
     ]
 )
@@ -287,6 +289,7 @@ LAX: dict[str, Callable[[Draw], Program]] = {
     "axis_size": _axis(lambda x: x * lax.axis_size("i")),
     "pbroadcast": _mesh(lambda x: lax.pbroadcast(x, "i", 0)),
     "pcast": _mesh(lambda x: x + lax.pcast(jnp.ones(3), "i", to="varying")),
+    "pvary": _mesh(lambda x: x + lax.pvary(jnp.ones(3), "i")),
     "pmax": _axis(lambda x: lax.pmax(x, "i")),
     "pmean": _mesh(lambda x: x - lax.pmean(x, "i")),
     "pmin": _axis(lambda x: lax.pmin(x, "i")),

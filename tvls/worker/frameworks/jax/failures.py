@@ -406,7 +406,7 @@ _FLAX: Dict[str, Callable[["re.Match[str]"], str]] = {
     r"Module instance is frozen": lambda m: (
         "a module sets attributes in setup only; self.variable or self.sow keeps values"
     ),
-    r"given initializer is expected to generate shape": lambda m: (
+    r"nitializer (?:is )?expected to generate shape": lambda m: (
         "the variables were made for inputs of another shape: initialise them with these"
     ),
     r"no `rngs` argument was provided to (\w+)": lambda m: (

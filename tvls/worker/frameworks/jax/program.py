@@ -185,7 +185,8 @@ def lookup(shared: Shared, graph: Graph, env: Environment, atom: Any) -> Any:
 def _literal(shared: Shared, graph: Graph, literal: Any) -> Operand:
     data, value = _aval(literal.aval), literal.val
     size = int(getattr(value, "size", 1))
-    if size > SMALL or not isinstance(getattr(literal.aval, "dtype", None), lib.np.dtype):
+    dtype: Any = getattr(literal.aval, "dtype", None)
+    if size > SMALL or not isinstance(dtype, lib.np.dtype) or dtype == lib.jax.dtypes.float0:  # which has no contents
         return {"value": add_value(shared, graph, {"role": "constant", **data})}
     operand: Operand = {"literal": numbers(value), "dtype": data["dtype"]}
     if data["shape"]:
