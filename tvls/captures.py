@@ -32,9 +32,9 @@ class Origin:
     """The capture Python."""
 
     @property
-    def key(self) -> tuple[Path | None, str, str]:
-        module = "" if self.path else self.profile.module
-        return (self.path, f"{module}:{self.name}" if module else self.name, self.profile.digest)
+    def key(self) -> object:
+        """Equal for origins whose captures are the same; of two equal profiles each has its own."""
+        return (self.folder, self.path, self.profile.model, self.name, self.profile.name, self.profile.digest)
 
 
 @dataclass

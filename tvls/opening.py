@@ -7,6 +7,7 @@ trust, saved source, setup, interpreter; then the worker with its deadline.
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -47,6 +48,8 @@ class Tools:
     captures: CaptureStore
     buffers: dict[Path, str]
     """Text of the open buffers."""
+    folders: list[Path]
+    """Workspace folders."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ async def open_request(
         tools, request.folder, shlex.join(candidates[0].command) if candidates else "no interpreter found"
     )
     path = Path(request.target.path) if request.target else None
+    _require_trust(tools, request.folder, path)
     name = request.target.name if request.target else request.profile.qualname
     previous = tools.captures.newest(path, name)
     known = [request.folder / source["path"] for source in previous.capture["sources"]] if previous else []
@@ -82,14 +86,17 @@ async def open_request(
     _refuse_incomplete(request)
     _refuse_large_inputs(tools.settings, request)
     progress("environment")
-    environment = await _environment(request, candidates)
+    environment = await _environment(tools, request, candidates)
     origin = Origin(request.folder, path, name, request.profile, environment)
     reusable = None if refresh else tools.captures.same_setup(origin)
     if reusable is not None and staleness(tools, reusable, request.profile.digest) is None:
         tools.captures.add(reusable)
         return reusable, True
     before = fingerprint(environment)
-    document = await tools.pool.trace(environment, _trace_request(request, tools.settings), on_progress=progress)
+    try:
+        document = await tools.pool.trace(environment, _trace_request(request, tools.settings), on_progress=progress)
+    finally:
+        _require_trust(tools, request.folder, path)  # it may have been withdrawn meanwhile
     opened = _outcome(tools, origin, document, before)
     await asyncio.to_thread(
         opened.index.prepare
@@ -122,12 +129,41 @@ async def _pass_trust(tools: Tools, folder: Path, interpreter: str) -> None:
         if grant.note:
             tools.host.log("warning", grant.note)
         return
+    _require_trust(tools, folder, None)
+
+
+def _require_trust(tools: Tools, folder: Path, path: Path | None) -> None:
+    """The folder, and the file where it leads to by links."""
+    untrusted = next((p for p in (folder, path) if p is not None and not tools.trust.is_trusted(p)), None)
+    if untrusted is None:
+        return
+    real = Path(os.path.realpath(untrusted))
+    if untrusted is folder:
+        message = f"{folder} is not trusted, so nothing of it is run."
+    else:
+        message = f"{untrusted} is a link out of the trusted folder, to {real}, so nothing of it is run."
+        folder = real.parent
     raise TvlsError(
         "notTrusted",
-        f"{folder} is not trusted, so nothing of it was run.",
+        message,
         "Trust the folder if you trust the people who wrote what is in it; opening a graph runs its code.",
         folder=folder.as_uri(),
     )
+
+
+def _untrusted_home(tools: Tools, command: Sequence[str]) -> Path | None:
+    """The workspace folder that an interpreter lies in, where it is not trusted: starting it would run its code."""
+    for word in command:
+        program = Path(word)
+        if not program.is_absolute():
+            continue
+        places = (program, Path(os.path.realpath(program.parent)) / program.name)
+        for folder in tools.folders:
+            real = Path(os.path.realpath(folder))
+            inside = any(place.is_relative_to(home) for place in places for home in (folder, real))
+            if inside and not tools.trust.is_trusted(folder):
+                return folder
+    return None
 
 
 def _refuse_unsaved(tools: Tools, paths: list[Path]) -> None:
@@ -188,7 +224,7 @@ def _refuse_large_inputs(settings: Settings, request: Request) -> None:
 _LIMITED: Final = {"inputArrays": "arrays", "inputElements": "elements in all"}
 
 
-async def _environment(request: Request, candidates: Sequence[Interpreter]) -> Environment:
+async def _environment(tools: Tools, request: Request, candidates: Sequence[Interpreter]) -> Environment:
     """The first interpreter that can capture the target. A configured one is the only one that counts."""
     if not candidates:
         raise TvlsError(
@@ -201,7 +237,11 @@ async def _environment(request: Request, candidates: Sequence[Interpreter]) -> E
     first: TvlsError | None = None
     for candidate in candidates[:1] if candidates[0].origin == "configured" else candidates:
         try:
+            home = _untrusted_home(tools, candidate.command)
+            if home is not None:
+                _require_trust(tools, home, None)
             environment = await probe(candidate.command, str(request.folder))
+            _require_trust(tools, request.folder, None)
             require(environment, kind)
         except TvlsError as error:
             first = first or error

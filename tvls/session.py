@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import contextlib
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +15,8 @@ import msgspec
 
 import tvls
 from tvls import graph
-from tvls.analysis.client import Analysis
-from tvls.analysis.types import FoundTarget
+from tvls.analysis.client import Analysis, AnalysisError
+from tvls.analysis.types import FileTargets, FoundTarget, Parameter
 from tvls.capture.document import Failure, Frame
 from tvls.capture.encoding import canonical_json
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Traced
@@ -51,6 +53,7 @@ class Session:
             digests=FileDigests(),
             captures=CaptureStore(),
             buffers={},
+            folders=[],
         )
         self._setups: dict[Path, tuple[str, SetupFile]] = {}
         self._opening: dict[object, _Shared] = {}
@@ -78,6 +81,7 @@ class Session:
 
     def set_folders(self, folders: list[Path]) -> None:
         self.folders = folders
+        self.tools.folders = folders
 
     def document_changed(self, path: Path, text: str | None) -> None:
         """Text of an open buffer; None when it is closed."""
@@ -95,14 +99,19 @@ class Session:
     # --- targets -----------------------------------------------------------------------------------------------------
 
     async def targets(self, path: Path) -> list[t.TargetInfo]:
-        found = await self.tools.analysis.targets(path, self.tools.buffers.get(path), self._roots(path))
+        found = await self._targets(path)
         return [self._target_info(target, not found.parsed) for target in found.targets]
 
     async def list_targets(self, params: t.TargetsListParams) -> t.TargetsListResult:
         if params.text_document is not None:
             return t.TargetsListResult(targets=await self.targets(to_path(params.text_document.uri)))
-        found = await self.tools.analysis.index(self.folders)
+        with _analysis_faults():
+            found = await self.tools.analysis.index(self.folders)
         return t.TargetsListResult(targets=[self._target_info(target, False) for target in found])
+
+    async def _targets(self, path: Path) -> FileTargets:
+        with _analysis_faults():
+            return await self.tools.analysis.targets(path, self.tools.buffers.get(path), self._roots(path))
 
     def _target_info(self, target: FoundTarget, approximate: bool) -> t.TargetInfo:
         path = Path(target.path)
@@ -151,17 +160,30 @@ class Session:
     async def open(self, params: t.OpenParams, progress: Callable[[str], None]) -> t.OpenResult:
         """Traces, or answers what is missing. Two requests for the same graph at the same time share one trace."""
         request = await self._resolve(params)
-        key = (request.folder, params.target and params.target.name, request.profile.name, request.profile.digest)
-        shared = self._opening.get(key)
+        key = self._shared_key(request, params)
+        shared = None if params.refresh else self._opening.get(key)
         if shared is None:
             task = asyncio.ensure_future(open_request(self.tools, request, params.refresh, progress))
-            shared = self._opening[key] = _Shared(task)
-            task.add_done_callback(lambda _: self._opening.pop(key, None))
+            shared = _Shared(task)
+            # A refresh is a trace of its own: one that runs already may have read the code as it was before.
+            self._opening[object() if params.refresh else key] = shared
+            task.add_done_callback(lambda _: self._forget(shared))
         try:
             opened, reused = await shared.wait()
         finally:
             self.host.changed()
         return t.OpenResult(capture=self._info(opened), reused=reused)
+
+    def _shared_key(self, request: Request, params: t.OpenParams) -> object:
+        """Equal for requests that one trace answers."""
+        path = to_path(params.target.uri) if params.target else None
+        source = self.tools.digests.digest(path) if path else None
+        interpreter = tuple(self.settings.interpreter_command() or ())
+        name = params.target.name if params.target else ""
+        return (request.folder, path, name, request.profile.name, request.profile.digest, source, interpreter)
+
+    def _forget(self, shared: _Shared) -> None:
+        self._opening = {key: other for key, other in self._opening.items() if other is not shared}
 
     async def _resolve(self, params: t.OpenParams) -> Request:
         if params.target is None:
@@ -175,18 +197,20 @@ class Session:
                 "Open the folder that the file belongs to.",
                 uri=params.target.uri,
             )
-        found = await self.tools.analysis.targets(path, self.tools.buffers.get(path), self._roots(path))
+        found = await self._targets(path)
         target = next((item for item in found.targets if item.name == params.target.name), None)
         if target is None:
-            names = ", ".join(item.name for item in found.targets)
-            raise TvlsError(
-                "targetNotFound",
-                f"There is no model {params.target.name!r} in {path.name}.",
-                f"Its models are: {names}."
-                if names
-                else "No JAX function, Flax module or PyTorch module was found in it.",
-                uri=params.target.uri,
-            )
+            target = named_definition(path, params.target.name, self._text(path) or "", folder, found.targets)
+            if target is None:
+                names = ", ".join(item.name for item in found.targets)
+                raise TvlsError(
+                    "targetNotFound",
+                    f"There is no {params.target.name!r} in {path.name}.",
+                    f"Its models are: {names}." if names else "No JAX function or module was found in it either.",
+                    uri=params.target.uri,
+                )
+            profile = self._profile(folder, target, params)
+            return Request(folder, None, profile, self.setup(folder) if profile.name else None)
         profile = self._profile(folder, target, params)
         return Request(folder, target, profile, self.setup(folder) if profile.name else None)
 
@@ -206,7 +230,7 @@ class Session:
         for root in (folder, folder / "src"):
             for path in (root / relative.with_suffix(".py"), root / relative / "__init__.py"):
                 if path.is_file():
-                    found = await self.tools.analysis.targets(path, self.tools.buffers.get(path), self._roots(path))
+                    found = await self._targets(path)
                     return next((item for item in found.targets if item.name == profile.qualname), None)
         return None
 
@@ -434,15 +458,21 @@ class Session:
     # --- trust -------------------------------------------------------------------------------------------------------
 
     def trust_get(self, params: t.TrustParams) -> t.TrustResult:
-        return t.TrustResult(folder=params.folder, trusted=self.tools.trust.is_trusted(to_path(params.folder)))
+        with _folder_faults(params.folder) as folder:
+            return t.TrustResult(folder=params.folder, trusted=self.tools.trust.is_trusted(folder))
 
     async def trust_grant(self, params: t.TrustParams) -> t.TrustResult:
-        self.tools.trust.grant(to_path(params.folder))
+        with _folder_faults(params.folder) as folder:
+            grant = self.tools.trust.grant(folder)
+        if grant.note:
+            self.host.log("warning", grant.note)
         self.host.changed()
         return self.trust_get(params)
 
     async def trust_revoke(self, params: t.TrustParams) -> t.TrustResult:
-        self.tools.trust.revoke(to_path(params.folder))
+        """Traces under way end with their workers; the pipeline asks again at each of its steps."""
+        with _folder_faults(params.folder) as folder:
+            self.tools.trust.revoke(folder)
         self.tools.pool.restart()
         self.host.changed()
         return self.trust_get(params)
@@ -497,6 +527,63 @@ class Session:
     def _roots(self, path: Path) -> list[Path]:
         folder = self._folder(path)
         return [folder] if folder else [path.parent]
+
+
+@contextlib.contextmanager
+def _folder_faults(uri: str) -> Generator[Path]:
+    try:
+        yield to_path(uri)
+    except (OSError, ValueError) as error:
+        raise TvlsError(
+            "noWorkspace", f"{uri[:200]!r} is no folder: {error}"[:400], "Name a folder that exists."
+        ) from error
+
+
+@contextlib.contextmanager
+def _analysis_faults() -> Generator[None]:
+    try:
+        yield
+    except AnalysisError as error:
+        raise TvlsError("workerCrashed", f"Models could not be looked for: {error}", "Try again.") from error
+
+
+def named_definition(
+    path: Path, name: str, text: str, folder: Path, found: Sequence[FoundTarget]
+) -> FoundTarget | None:
+    """A definition of the module's top level that discovery takes for no model, for someone who names it all the same.
+
+    Its kind and parameters say nothing: the worker looks at the object itself.
+    """
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    names = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    for node in body:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        names.update(target.id for target in targets if isinstance(target, ast.Name))
+    if name.partition(".")[0] not in names:
+        return None
+    source = folder / "src"
+    root = Path(found[0].root) if found else source if path.is_relative_to(source) else folder
+    parts = path.relative_to(root).with_suffix("").parts
+    module = found[0].module if found else ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    return FoundTarget(
+        path=str(path),
+        name=name,
+        kind="jax.function",
+        module=module,
+        root=str(root),
+        line=1,
+        column=0,
+        end_column=0,
+        name_line=1,
+        header_end_line=1,
+        end_line=1,
+        parameters=[Parameter("args", "var_positional"), Parameter("kwargs", "var_keyword")],
+    )
 
 
 class _Shared:
