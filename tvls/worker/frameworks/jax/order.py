@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 _LARGEST_SEARCH = 4096
-"""Nodes that one question may visit; beyond them the answer is to open a new scope, which is always right."""
+_ALL_SEARCHES = 4_000_000
+"""Nodes that one question, and all of one graph, may visit. Beyond them a new scope is opened, always rightly."""
 
 
 class Order:
@@ -29,6 +30,7 @@ class Order:
         self._next = 1
         self._readers: Dict[int, List[int]] = {}
         """Siblings that read what a node makes."""
+        self._left = _ALL_SEARCHES
         self._parting: Dict[Tuple[int, int], Tuple[int, Optional[int], Optional[int]]] = {}
 
     def add_scope(self, parent: int) -> None:
@@ -92,12 +94,15 @@ class Order:
         while pending:
             for reader in self._readers.get(pending.pop(), ()):
                 if reader == source:
+                    self._left -= len(seen)
                     return False
                 if reader not in seen:
-                    if len(seen) >= _LARGEST_SEARCH:
+                    if len(seen) >= min(_LARGEST_SEARCH, self._left):
+                        self._left -= len(seen)
                         return False
                     seen.add(reader)
                     pending.append(reader)
+        self._left -= len(seen)
         for moved in sorted(seen, key=self._position.__getitem__):
             self._position[moved] = self._next
             self._next += 1
