@@ -11,6 +11,7 @@ from tvls.graph import GraphIndex, hover, load
 
 from .captures import Json, as_capture, document, frame, mlp, operation, seen, value
 
+RAN = "×: the line ran {:,} times in the traced program"
 LINES = """\
 import jax
 from flax import linen as nn
@@ -72,13 +73,21 @@ def ask(line: int, column: int, freshness: str = "fresh") -> str | None:
 @pytest.mark.parametrize(
     ("line", "column", "text"),
     [
-        (5, 8, "`float32[2, 3] · ×2 · inferred · fresh`"),  # a parameter where it is declared
-        (6, 20, "`float32[2, 3] · ×2 · inferred · fresh`"),  # and read
+        (5, 8, "`float32[2, 3] · ×2 · inferred · fresh`\n\n" + RAN.format(2)),  # a parameter where it is declared
+        (6, 20, "`float32[2, 3] · ×2 · inferred · fresh`\n\n" + RAN.format(2)),  # and read
         (6, 4, "`float32[2, 8] · ×1 · inferred · fresh`"),  # assigned here
-        (7, 4, "`float32[2, 9] · ×12 · inferred · fresh`\n\nalso `float32[8, 2] ×1`"),  # several, most frequent first
+        (
+            7,
+            4,
+            "`float32[2, 9] · ×12 · inferred · fresh`\n\nalso `float32[8, 2] ×1`\n\n" + RAN.format(13),
+        ),  # several, most frequent first
         (7, 13, "`float32[2, 8] · ×1 · inferred · fresh`"),  # read before the same line assigns it
-        (8, 25, "`float32[2, 9] · ×12 · inferred · fresh`\n\nalso `float32[8, 2] ×1`"),
-        (8, 33, "`float32[2, 9] · ×12 · inferred · fresh`\n\nalso `float32[8, 2] ×1`"),  # value of a keyword argument
+        (8, 25, "`float32[2, 9] · ×12 · inferred · fresh`\n\nalso `float32[8, 2] ×1`\n\n" + RAN.format(13)),
+        (
+            8,
+            33,
+            "`float32[2, 9] · ×12 · inferred · fresh`\n\nalso `float32[8, 2] ×1`\n\n" + RAN.format(13),
+        ),  # value of a keyword argument
         (9, 5, "`float32[5, 4] · ×1 · inferred · fresh`"),  # return
     ],
 )
@@ -88,7 +97,8 @@ def test_variables(line: int, column: int, text: str) -> None:  # R25
 
 def test_many_shapes_are_cut_with_their_number() -> None:
     assert ask(8, 4) == (
-        "`float32[0] · ×1 · inferred · fresh`\n\nalso `float32[1] ×1`, `float32[2] ×1`, `float32[3] ×1` and 2 more"
+        "`float32[0] · ×1 · inferred · fresh`\n\nalso `float32[1] ×1`, `float32[2] ×1`, `float32[3] ×1` and 2 more\n\n"
+        + RAN.format(6)
     )
 
 
@@ -98,12 +108,25 @@ def test_many_shapes_are_cut_with_their_number() -> None:
         (
             6,
             19,
-            "`float32[2, 8] · ×2 · inferred · fresh`\n\n`dot_general`, `add`; the shape is that of the last, `add`",
+            "`float32[2, 8] · ×1 · inferred · fresh`\n\n`dot_general`, `add`; the shape is that of `add`",
         ),
-        (7, 9, "`float32[2, 9] · ×1 · inferred · fresh`\n\n`max`"),  # the callee `relu`
+        (7, 9, "`float32[2, 9] · ×1 · inferred · fresh`\n\nresult of `relu(…)`: `max`"),
         (7, 15, "`float32[2, 9] · ×1 · inferred · fresh`\n\n`add`"),  # the operator `+`
         (7, 36, "`float32[8, 2] · ×1 · inferred · fresh`\n\n`transpose`"),  # the attribute `T`
-        (8, 16, "`float32[5, 1] · ×1 · inferred · fresh`\n\n`max`"),  # `jax.nn.relu`
+        *(
+            (8, column, "`float32[5, 1] · ×1 · inferred · fresh`\n\nresult of `jax.nn.relu(…)`: `max`")
+            for column in (9, 12, 16)
+        ),
+        *(
+            (
+                6,
+                column,
+                "`float32[2, 8] · ×1 · inferred · fresh`\n\nresult of `nn.Dense(…)(…)`: `dot_general`, `add`; "
+                "the shape is that of `add`",
+            )
+            for column in (8, 12)
+        ),
+        (5, 4, "`float32[5, 4] · ×1 · inferred · fresh`\n\nreturned by `net`"),  # the name of a function
         (8, 23, "`float32[5, 9] · ×1 · inferred · fresh`\n\n`dot_general`"),  # `@`, after a letter of two bytes
     ],
 )
@@ -118,18 +141,14 @@ def test_expressions(line: int, column: int, text: str) -> None:  # R25
         (2, 6),  # from flax
         (3, 2),  # a comment
         (4, 10),  # another function's x
-        (5, 4),  # the name of a function
+        (4, 5),  # the name of a function that was not traced
         (5, 0),  # def
         (5, 14),  # a parameter that is no array
         (5, 31),  # x in a comment
         (6, 6),  # =
-        (6, 8),  # nn
-        (6, 12),  # Dense: it is made here, not called
         (6, 17),  # 8
         (7, 20),  # if
         (7, 23),  # train
-        (8, 9),  # jax
-        (8, 12),  # nn
         (8, 30),  # the name of a keyword argument
         (9, 22),  # Dense(4) was traced nowhere
         (6, 0),
@@ -275,3 +294,179 @@ def test_the_worker_example_keeps_its_own_positions() -> None:
     shown = hover(index, "model.py", 8, 10, "        h * h", "fresh")
     assert shown is not None
     assert shown.markdown.endswith("`mul`")
+
+
+# --- what is called --------------------------------------------------------------------------------------------------
+
+
+def calls(text: str, *traced_parts: str, names: bool = False) -> GraphIndex:
+    """A capture of one line, in which each of the parts gave a result; the part at position n has the shape [n]."""
+    found = document(
+        values=[value(shape=(at,)) for at in range(len(traced_parts))],
+        operations=[operation(f"op.{at}", [], [at], frames=[at]) for at in range(len(traced_parts))],
+        frames=[frame(3, text.index(part), text.index(part) + len(part)) for part in traced_parts],
+        observations=[
+            {"path": "model.py", "line": line, "name": name, "function": "net", "seen": [seen((99,))]}
+            for line, name in ((2, "h"), (4, "later"))
+            if names
+        ],
+    )
+    return GraphIndex(as_capture(found))
+
+
+def said(index: GraphIndex, text: str, at: str) -> str | None:
+    """First line of the hover on the first place of `at`, and what it says of the call."""
+    shown = hover(index, "model.py", 3, text.index(at), text, "fresh")
+    if shown is None:
+        return None
+    first, *more = shown.markdown.split("\n\n")
+    called = next((line.split(":")[0] for line in more if line.startswith("result of")), "")
+    return f"{first.split(' ·')[0][1:]} {called}".strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "at", "expected"),
+    [
+        ("    y = self.attn(x)", ["self.attn(x)"], "self", "float32[0] result of `self.attn(…)`"),
+        ("    y = self.attn(x)", ["self.attn(x)"], "attn", "float32[0] result of `self.attn(…)`"),
+        ("    c, y = lax.scan(f, c, xs)", ["lax.scan(f, c, xs)"], "lax", "float32[0] result of `lax.scan(…)`"),
+        ("    y = nn.Conv(8, (3, 3))(x)", ["nn.Conv(8, (3, 3))(x)"], "Conv", "float32[0] result of `nn.Conv(…)(…)`"),
+        ("    y = f(n)(x)", ["f(n)(x)", "f(n)"], "f(", "float32[1] result of `f(…)`"),  # the call itself, if traced
+        ("    y = h.sum()", ["h.sum()"], "h", "float32[99]"),  # an array is told of before its method
+        ("    y = h.sum()", ["h.sum()"], "sum", "float32[0] result of `h.sum(…)`"),
+        ("    y = (h + 1).sum()", ["(h + 1).sum()", "h + 1"], "sum", "float32[0] result of `(h+1).sum(…)`"),
+        ("    y = h.at[0].set(1)", ["h.at[0].set(1)"], "set", "float32[0] result of `h.at[0].set(…)`"),
+        ("    y = h.at[0].set(1)", ["h.at[0].set(1)"], "at[", None),
+        ("        .reshape(3)", [".reshape(3)"], "reshape", None),  # a part of something that began above
+        ("    y = x + float(n)", ["x + float(n)"], "float", None),  # the sum is no result of the call
+        ("    y = x + n.size", ["x + n.size"], "size", None),
+        ("    y = x + n[0]", ["x + n[0]"], "[", None),
+        ("    y = a @ (b * 2)", ["a @ (b * 2)"], "*", None),  # the product was not traced
+        ("    y = x + 2 * n", ["x + 2 * n"], "*", None),
+        ("    y = x + 2 * n", ["x + 2 * n"], "+", "float32[0]"),
+        ("    y = a < b < c", ["a < b < c"], "<", "float32[0]"),
+        ("    y += n * 2", ["y += n * 2"], "*", None),
+        ("    y += n * 2", ["y += n * 2"], "+=", "float32[0]"),
+        ("    y = -x", ["-x"], "-", "float32[0]"),
+        ("    y = g(-x)", ["g(-x)"], "-", None),
+        ("class Net(nn.Module):", ["Net(nn.Module)"], "Net", None),
+        ("    y: h.T = f(x)", ["f(x)", "h.T"], "T", None),  # an annotation
+        ("    y: h = f(x)", ["f(x)"], "h", None),
+        ("    y: h = f(x)", ["f(x)"], "f", "float32[0] result of `f(…)`"),
+        ("    def net(a: h, b=2) -> h:", [], "h,", None),
+        ("    def net(a: h, b=2) -> h:", [], "h:", None),
+        ("    def net(a, h=2):", [], "h", "float32[99]"),  # a parameter with a default
+        ("    the h of this layer", [], "h of", None),  # a line of a docstring
+        ("    return {a: h}", [], "h", "float32[99]"),
+        ("        a: h,", [], "h", "float32[99]"),  # an entry of a dictionary over several lines
+    ],
+)
+def test_callees_operators_and_annotations(text: str, parts: list[str], at: str, expected: str | None) -> None:  # R25
+    assert said(calls(text, *parts, names=True), text, at) == expected
+
+
+def test_a_method_call_over_several_lines_begins_at_its_name() -> None:
+    """Python 3.12 gives the range of such a call from the name of the method on."""
+    text = "        .reshape(3)"
+    index = calls(text, "reshape(3)")
+    assert said(index, text, "reshape") == "float32[0] result of `….reshape(…)`"
+
+
+def test_the_name_of_a_function_tells_what_it_returned() -> None:
+    """Of the function of that line, and of no other one of its name."""
+    found = document(
+        observations=[
+            {"path": "model.py", "line": 20, "name": "x", "function": "B.__call__", "seen": [seen((1,))]},
+            {"path": "model.py", "line": 22, "name": "return", "function": "B.__call__", "seen": [seen((2,))]},
+            {"path": "model.py", "line": 24, "name": "return", "function": "B.__call__", "seen": [seen((2,), 2)]},
+        ]
+    )
+    index = GraphIndex(as_capture(found))
+
+    def at(line: int) -> str | None:
+        shown = hover(index, "model.py", line, 9, "    def __call__(self, x):", "fresh")
+        return shown and shown.markdown
+
+    assert at(20) == "`float32[2] · ×3 · inferred · fresh`\n\nreturned by `__call__`\n\n" + RAN.format(3)
+    assert at(10) is None
+
+
+# --- how often -------------------------------------------------------------------------------------------------------
+
+
+def differentiated(*, scopes: bool = True) -> GraphIndex:
+    """`jnp.max(x)` under a gradient: its result, a residual of its gradient, and the gradient itself."""
+    found = document(
+        values=[value("input", (4,)), value(shape=()), value(shape=(4,)), value(shape=()), value(shape=(9,))],
+        operations=[
+            operation("reduce_max.0", [0], [1], 1, frames=[0]),
+            operation("eq.0", [0, 1], [2], 1, frames=[0]),
+            operation("sin.0", [1], [3], 1),
+            operation("mul.0", [2, 3], [4], 2, frames=[0]),
+        ],
+        outputs={"tuple": [{"value": 3}, {"value": 4}]},
+        scopes=[
+            {"id": "", "parent": None, "kind": "root"},
+            {"id": "a", "parent": 0, "kind": "named", "name": "jvp()"},
+            {"id": "b", "parent": 0, "kind": "named", "name": "transpose(jvp())" if scopes else "b"},
+        ],
+        frames=[frame(3, 8, 18)],
+    )
+    return GraphIndex(as_capture(found))
+
+
+def test_a_gradient_is_not_the_result_of_the_line_that_it_is_of() -> None:
+    text = "    y = jnp.max(x)"
+    shown = hover(differentiated(), "model.py", 3, 12, text, "fresh")
+    assert shown is not None
+    assert shown.markdown == (
+        "`float32[] · ×1 · inferred · fresh`\n\n"
+        "result of `jnp.max(…)`: `reduce_max`, `eq`; the shape is that of `reduce_max`"
+    )
+    shown = hover(differentiated(scopes=False), "model.py", 3, 12, text, "fresh")
+    assert shown is not None
+    assert "float32[9]" in shown.markdown  # the same without a gradient
+
+
+def test_an_expression_that_takes_a_gradient_is_not_guessed_at() -> None:
+    api = {"path": "jax/_src/api.py", "workspace": False, "function": "value_and_grad.<locals>.value_and_grad_f"}
+    found = document(
+        values=[value(shape=()), value(shape=(9,))],
+        operations=[
+            operation("tanh.0", [], [0], frames=[0, 1, 2]),
+            operation("mul.0", [], [1], frames=[0, 1, 2]),
+        ],
+        frames=[frame(3, 11, 15), frame(539, 4, 9, **api), frame(7, 8, 22)],
+    )
+    index = GraphIndex(as_capture(found))
+    assert hover(index, "model.py", 7, 12, "    g = jax.grad(f)(x)", "fresh") is None
+    shown = hover(index, "model.py", 3, 11, "    return g(x)", "fresh")  # inside of what is differentiated
+    assert shown is not None
+
+
+def runs_of(scopes: list[int], observed: int | None) -> str:
+    """Count and sentence of an expression whose one primitive occurs once in each of the scopes given."""
+    found = document(
+        values=[value(shape=(2,)) for _ in scopes],
+        operations=[operation(f"sin.{at}", [], [at], scope, frames=[0]) for at, scope in enumerate(scopes)],
+        scopes=[
+            {"id": "", "parent": None, "kind": "root"},
+            *({"id": f"s{at}", "parent": 0, "kind": "jit"} for at in range(3)),
+        ],
+        frames=[frame(3, 8, 12)],
+        observations=[]
+        if observed is None
+        else [{"path": "model.py", "line": 3, "name": "y", "function": "net", "seen": [seen((2,), observed)]}],
+    )
+    shown = hover(GraphIndex(as_capture(found)), "model.py", 3, 8, "    y = f(x)", "fresh")
+    assert shown is not None
+    first, *more = shown.markdown.split("\n\n")
+    return first.split(" · ")[1] + (" explained" if more[-1].startswith("×") else "")
+
+
+def test_a_count_is_how_often_the_line_ran() -> None:  # R25
+    assert runs_of([0], 1) == "×1"
+    assert runs_of([0, 0, 0], 3) == "×3 explained"
+    assert runs_of([0, 0, 0], 1) == "×1"  # a loop inside of what the line calls
+    assert runs_of([1, 2, 3], 1) == "×3 explained"  # a function that was traced once and called three times
+    assert runs_of([0, 0], None) == "×2 explained"

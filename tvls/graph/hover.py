@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import keyword
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple, cast
+from urllib.parse import unquote
 
 from tvls.capture.document import Evidence, Failure, Frame, Observation
 from tvls.graph.index import GraphIndex, Located
 from tvls.graph.positions import Stack, extent, frames_at, positions
-from tvls.graph.text import long_type
+from tvls.graph.text import long_type, scope_label
 from tvls.protocol import types as t
 
 SHAPES_SHOWN = 4
 PRIMITIVES_SHOWN = 6
+_CALLEE_SHOWN = 40
 _TIMES = "\u00d7"
+_DERIVATIVES = frozenset(["vjp", "jvp", "linearize", "value_and_grad_f", "grad_f", "jacfun", "_vjp", "_jvp"])
+"""Functions of JAX that hand on to its machinery for derivatives."""
+_SOFT_KEYWORDS = frozenset(["match", "case", "type"])
 
 _AUGMENTED = frozenset(["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "<<=", ">>=", "&=", "|=", "^="])
 _COMPARISONS = frozenset(["<", ">", "<=", ">=", "==", "!="])
@@ -45,8 +52,8 @@ class _Token:
     """UTF-8 byte columns."""
 
 
-def _markdown(types: Counter[str], evidence: Evidence, freshness: t.Freshness) -> str:
-    """The most frequent type first, with occurrences, evidence and freshness; then the other types."""
+def _markdown(types: Counter[str], evidence: Evidence, freshness: t.Freshness, about: str = "") -> str:
+    """The most frequent type first, with occurrences, evidence and freshness; the other types; what it is about."""
     ranked = types.most_common()
     first, count = ranked[0]
     text = f"`{first} · {_TIMES}{count:,} · {evidence} · {freshness}`"
@@ -54,7 +61,10 @@ def _markdown(types: Counter[str], evidence: Evidence, freshness: t.Freshness) -
         others = ", ".join(f"`{shown} {_TIMES}{times:,}`" for shown, times in ranked[1:SHAPES_SHOWN])
         left = len(ranked) - SHAPES_SHOWN
         text += f"\n\nalso {others}" + (f" and {left:,} more" if left > 0 else "")
-    return text
+    if about:
+        text += f"\n\n{about}"
+    runs = types.total()
+    return text if runs == 1 else f"{text}\n\n{_TIMES}: the line ran {runs:,} times in the traced program"
 
 
 class Observations:
@@ -108,6 +118,27 @@ class Observations:
                 return None if nearest is None else lines[nearest]
         return None
 
+    def returned(self, path: str, line: int, name: str) -> Counter[str] | None:
+        """What the function `name` whose `def` is on `line` returned, where its parameters were seen on that line."""
+        for function, (low, _) in self._extents.get(path, {}).items():
+            if low == line and function.rsplit(".", 1)[-1] == name:
+                found: Counter[str] = Counter()
+                for types in self._lines.get((path, function, "return"), {}).values():
+                    found += types
+                return found or None
+        return None
+
+    def runs(self, path: str, first: int, last: int) -> int | None:
+        """How often the lines ran in the trace, by what was seen on them; None where nothing was."""
+        counts = [
+            types.total()
+            for (of, _, _), lines in self._lines.items()
+            if of == path
+            for line, types in lines.items()
+            if first <= line <= last
+        ]
+        return max(counts, default=None)
+
 
 def observations(index: GraphIndex) -> Observations:
     known = cast(Observations | None, index.caches.get("observations"))
@@ -127,7 +158,7 @@ def hover(
     """
     tokens = _tokens(line_text)
     at = _token_at(tokens, byte_column)
-    if at is None or _is_import(tokens):
+    if at is None or _is_import(tokens) or _is_prose(tokens):
         return None
     if isinstance(asked, GraphIndex):
         seen, evidence = observations(asked), asked.capture["evidence"]
@@ -135,20 +166,25 @@ def hover(
         here = [found for found in asked["observations"] if found["path"] == path]
         seen, evidence = Observations(here, asked["failure"]["frames"]), _EVIDENCE[asked["framework"]]
 
+    token = tokens[at]
+    if _text(tokens, at - 1) == "def":
+        types = seen.returned(path, line, token.text)
+        about = f"returned by `{token.text}`"
+        return HoverText(_markdown(types, evidence, freshness, about), token.start, token.end) if types else None
     types = _held(seen, path, line, tokens, at)
     if types:
-        return HoverText(_markdown(types, evidence, freshness), tokens[at].start, tokens[at].end)
-    if isinstance(asked, GraphIndex):
-        frame = _expression(asked, path, line, tokens, at)
-        if frame is not None:
-            return _expression_text(asked, frame, line, tokens[at], freshness)
+        return HoverText(_markdown(types, evidence, freshness), token.start, token.end)
+    if isinstance(asked, GraphIndex) and not _in_annotation(tokens, at):
+        found = _expression(asked, path, line, line_text, tokens, at)
+        if found is not None:
+            return _expression_text(asked, found, line, token, freshness)
     return None
 
 
 def _held(seen: Observations, path: str, line: int, tokens: list[_Token], at: int) -> Counter[str] | None:
     if tokens[at].text == "return":
         return seen.held(path, line, "return", exactly=True)
-    if not _is_variable(tokens, at):
+    if not _is_variable(tokens, at) or _in_annotation(tokens, at):
         return None
     return seen.held(path, line, tokens[at].text, before=_is_read_before_assignment(tokens, at))
 
@@ -191,6 +227,43 @@ def _is_import(tokens: list[_Token]) -> bool:
     return _text(tokens, 0) in ("import", "from")
 
 
+def _is_prose(tokens: list[_Token]) -> bool:
+    """Two names side by side, as in a line of a docstring: no line of a program has that."""
+    if _text(tokens, 0) in _SOFT_KEYWORDS:
+        return False
+    return any(
+        a.kind == b.kind == tokenize.NAME and not (keyword.iskeyword(a.text) or keyword.iskeyword(b.text))
+        for a, b in pairwise(tokens)
+    )
+
+
+def _is_definition(tokens: list[_Token]) -> bool:
+    return "def" in (_text(tokens, 0), _text(tokens, 1))
+
+
+def _in_annotation(tokens: list[_Token], at: int) -> bool:
+    """Whether a token is part of an annotation: of a parameter, of a result, or of an assigned name."""
+    if not _is_definition(tokens):
+        # `name: T = value`, `self.name: T`; one that ends with a comma may as well be an entry of a dictionary.
+        colon = next((place for place, token in enumerate(tokens) if token.text == ":"), None)
+        if colon is None or keyword.iskeyword(tokens[0].text) or _text(tokens, len(tokens) - 1) == ",":
+            return False
+        if any(token.kind != tokenize.NAME and token.text != "." for token in tokens[:colon]):
+            return False
+        equals = next((place for place in range(colon, len(tokens)) if tokens[place].text == "="), len(tokens))
+        return colon < at < equals
+    depth, inside = 0, False
+    for place, token in enumerate(tokens):
+        if place == at:
+            return inside
+        depth += (token.text in _OPENING) - (token.text in _CLOSING) if token.kind == tokenize.OP else 0
+        if token.text == "->" or (token.text == ":" and depth == 1):
+            inside = True
+        elif (token.text in (",", "=") and depth == 1) or (depth == 0 and token.text in (":", ")")):
+            inside = False
+    return False
+
+
 def _is_variable(tokens: list[_Token], at: int) -> bool:
     """A plain name that is read or assigned: no keyword, attribute, callee, definition or keyword argument."""
     token = tokens[at]
@@ -199,7 +272,7 @@ def _is_variable(tokens: list[_Token], at: int) -> bool:
     before, after = _text(tokens, at - 1), _text(tokens, at + 1)
     if before in (".", "def", "class", "global", "nonlocal") or after == "(":
         return False
-    return not (after == "=" and _is_argument_name(tokens, at))
+    return not (after == "=" and not _is_definition(tokens) and _is_argument_name(tokens, at))
 
 
 def _is_argument_name(tokens: list[_Token], at: int) -> bool:
@@ -247,63 +320,169 @@ def _opening(tokens: list[_Token], at: int) -> int | None:
 # --- the expression under the cursor ---------------------------------------------------------------------------------
 
 
-def _expression(index: GraphIndex, path: str, line: int, tokens: list[_Token], at: int) -> int | None:
+class _Found(NamedTuple):
+    frame: int
+    about: str
+    """What the expression calls, in words."""
+
+
+@dataclass(frozen=True)
+class _Primary:
+    """A call, subscript or attribute, as far as it is on the line."""
+
+    starts: frozenset[int]
+    """Where the range of its frame may start: at the expression, for a method by its name (Python 3.12); empty where
+    the expression began on an earlier line."""
+    ends: list[int]
+    """Where it ends, and where it does when what it gives is called in turn: `nn.Dense(8)` and `nn.Dense(8)(x)`."""
+    open_ended: bool
+    """Whether it goes on below."""
+    callee: str
+    """Empty where it is no call."""
+
+
+def _expression(
+    index: GraphIndex, path: str, line: int, line_text: str, tokens: list[_Token], at: int
+) -> _Found | None:
     """The workspace frame of the call, subscript, attribute or operator expression that the token stands for."""
     token = tokens[at]
+    operator = token.kind == tokenize.OP and token.text in _OPERATORS
+    primary = None if operator else _primary(tokens, at)
+    if not operator and primary is None:
+        return None
     inside, beside = frames_at(index, path, line, token.start)
     table = index.capture["frames"]
     if not inside and beside and all(table[frame].get("column") is None for frame in beside):
-        return _only_operation(index, beside) if _stands_for_expression(tokens, at) else None
+        only = _only_operation(index, beside)
+        return None if only is None else _Found(only, _about(primary, None))
     inside.sort(key=lambda frame: extent(table[frame]))
-    if token.kind == tokenize.OP and token.text in _OPERATORS:
-        return next((frame for frame in inside if _is_operand_level(table[frame], line, tokens, at)), None)
-    ends = _expression_end(tokens, at)
-    if ends is None:
-        return None
-    end, open_ended = ends
+    if primary is None:
+        found = (frame for frame in inside if _is_operator_of(table[frame], line, line_text, tokens, at))
+        return next((_Found(frame, "") for frame in found), None)
     for frame in inside:
-        last = table[frame].get("endLine", line)
-        if (last > line) if open_ended else (last == line and table[frame].get("endColumn") == end):
-            return frame
+        calls = _calls(table[frame], line, primary)
+        if calls is not None:
+            return _Found(frame, _about(primary, calls))
     return None
 
 
-def _stands_for_expression(tokens: list[_Token], at: int) -> bool:
-    token = tokens[at]
-    return (token.kind == tokenize.OP and token.text in _OPERATORS) or _expression_end(tokens, at) is not None
+def _calls(frame: Frame, line: int, primary: _Primary) -> int | None:
+    """At which of the ends of a primary a frame ends, counted from 1; None where the frame is another expression's."""
+    if frame["line"] == line and primary.starts and frame.get("column") not in primary.starts:
+        return None
+    if frame["line"] == line and not primary.starts:
+        return None
+    last = frame.get("endLine", line)
+    if last > line:
+        return len(primary.ends) + 1 if primary.open_ended else None
+    end = frame.get("endColumn")
+    return primary.ends.index(end) + 1 if last == line and end in primary.ends else None
 
 
-def _expression_end(tokens: list[_Token], at: int) -> tuple[int, bool] | None:
-    """Where the expression of a callee, attribute or bracket ends on the line, and whether it goes on below."""
+def _about(primary: _Primary | None, calls: int | None) -> str:
+    if primary is None or not primary.callee:
+        return ""
+    return f"result of `{primary.callee}{'(…)' * (calls or 1)}`"
+
+
+def _primary(tokens: list[_Token], at: int) -> _Primary | None:
+    """The expression that a name or bracket stands for: of a dotted name, all of it where it is called."""
     token = tokens[at]
     if token.kind == tokenize.NAME:
-        if keyword.iskeyword(token.text) or _text(tokens, at - 1) in ("def", "class"):
+        if keyword.iskeyword(token.text) or _text(tokens, at - 1) == "class":
             return None
-        if _text(tokens, at + 1) != "(":
-            return (token.end, False) if _text(tokens, at - 1) == "." else None
-        at += 1
-    elif token.text in (")", "]"):
-        opening = _opening(tokens, at)
-        if opening is None:
-            return (token.end, False)
-        at = opening
-    if _text(tokens, at) not in ("(", "[") or at == 0:
-        return None
-    # `f(…)` and `x[…]`, but not a tuple, list or group.
-    before = tokens[at - 1]
-    if not (before.kind == tokenize.NAME and not keyword.iskeyword(before.text)) and before.text not in (")", "]"):
-        return None
-    closing = _closing(tokens, at)
-    return (tokens[-1].end, True) if closing is None else (tokens[closing].end, False)
+        last = at
+        while _text(tokens, last + 1) == "." and last + 2 < len(tokens) and tokens[last + 2].kind == tokenize.NAME:
+            last += 2
+        start = _start_of_primary(tokens, at)
+        if _text(tokens, last + 1) == "(":
+            return _call(tokens, start, last)
+        if _text(tokens, at - 1) != ".":
+            return None
+        return _Primary(_starts(tokens, start, at), [token.end], False, "")
+    opening = _opening(tokens, at) if token.text in (")", "]") else at if token.text in ("(", "[") else None
+    if opening is None or opening == 0 or not _ends_primary(tokens[opening - 1]):
+        return None  # a tuple, list or group, or the end of a call that began above
+    start = _start_of_primary(tokens, opening - 1)
+    if tokens[opening].text == "(" and tokens[opening - 1].kind == tokenize.NAME:
+        found = _call(tokens, start, opening - 1)
+        # A bracket is that of one call, not of the call of its result.
+        return replace(found, ends=found.ends[:1], open_ended=found.open_ended and not found.ends)
+    closing = _closing(tokens, opening)
+    ends = [] if closing is None else [tokens[closing].end]
+    return _Primary(_starts(tokens, start, opening - 1), ends, closing is None, "")
 
 
-def _is_operand_level(frame: Frame, line: int, tokens: list[_Token], at: int) -> bool:
-    """Whether the operator stands directly in the range of the frame, not in a call or group inside it."""
+def _call(tokens: list[_Token], start: int | None, last: int) -> _Primary:
+    """The call of the dotted name that ends at `last`, and the calls of what it returns."""
+    ends: list[int] = []
+    place: int | None = last
+    while place is not None and _text(tokens, place + 1) == "(":
+        place = _closing(tokens, place + 1)
+        if place is not None:
+            ends.append(tokens[place].end)
+    first = last if start is None else start
+    callee = "".join(token.text for token in tokens[first : last + 1])
+    if start is None or len(callee) > _CALLEE_SHOWN:
+        callee = f"….{tokens[last].text}"
+    return _Primary(_starts(tokens, start, last), ends, place is None, callee)
+
+
+def _starts(tokens: list[_Token], start: int | None, last: int) -> frozenset[int]:
+    return frozenset([tokens[last].start] if start is None else [tokens[start].start, tokens[last].start])
+
+
+def _start_of_primary(tokens: list[_Token], at: int) -> int | None:
+    """Where the primary begins that a name or closing bracket is the last part of; None if on an earlier line."""
+    while True:
+        if tokens[at].text in _CLOSING:
+            opening = _opening(tokens, at)
+            if opening is None:
+                return None
+            if opening == 0 or not _ends_primary(tokens[opening - 1]):
+                return opening
+            at = opening - 1
+        elif _text(tokens, at - 1) != ".":
+            return at
+        elif at < 2:
+            return None
+        else:
+            at -= 2
+
+
+def _ends_primary(token: _Token) -> bool:
+    return (token.kind == tokenize.NAME and not keyword.iskeyword(token.text)) or token.text in (")", "]")
+
+
+def _is_operator_of(frame: Frame, line: int, line_text: str, tokens: list[_Token], at: int) -> bool:
+    """Whether the operator is the outermost one of the expression or assignment in the range of the frame."""
     token = tokens[at]
     start, end = frame.get("column", 0), frame.get("endColumn", 0)
-    if frame["line"] == line and start <= token.start:
+    first, last = frame["line"] == line, frame.get("endLine", line) == line
+    if first and last:
+        try:
+            (statement,) = ast.parse(line_text.encode("utf-8", "replace")[start:end].strip()).body
+        except (SyntaxError, ValueError):
+            return False  # not an expression: the line is another one than was traced
+        found = statement.value if isinstance(statement, ast.Expr) else statement
+        place = token.start - start
+        match found:
+            case ast.BinOp():
+                return (found.left.end_col_offset or 0) <= place < found.right.col_offset
+            case ast.Compare():
+                return any(
+                    (a.end_col_offset or 0) <= place < b.col_offset
+                    for a, b in pairwise([found.left, *found.comparators])
+                )
+            case ast.AugAssign():
+                return (found.target.end_col_offset or 0) <= place < found.value.col_offset
+            case ast.UnaryOp():
+                return place == 0
+            case _:
+                return False
+    if first and start <= token.start:
         return _depth(x for x in tokens[:at] if x.start >= start) == 0
-    if frame.get("endLine", line) == line and end >= token.end:
+    if last and end >= token.end:
         return _depth(x for x in tokens[at:] if x.end <= end) == 0
     return False
 
@@ -327,13 +506,19 @@ class _Result:
     """Primitive of the last operation, whose result it is taken to be."""
 
 
-def _expression_text(index: GraphIndex, frame: int, line: int, token: _Token, freshness: t.Freshness) -> HoverText:
-    kept: dict[int, _Result] = index.caches.setdefault("hover", {})
-    result = kept.get(frame)
+def _expression_text(
+    index: GraphIndex, expression: _Found, line: int, token: _Token, freshness: t.Freshness
+) -> HoverText | None:
+    kept: dict[int, _Result | None] = index.caches.setdefault("hover", {})
+    frame = expression.frame
+    if frame not in kept:
+        kept[frame] = _result(index, frame)
+    result = kept[frame]
     if result is None:
-        result = kept[frame] = _result(_stacks(index, frame), frame)
-    evidence = index.capture["evidence"]
-    text = _markdown(result.types, evidence, freshness) + "\n\n" + _primitives_text(result)
+        return None
+    primitives = _primitives_text(result)
+    about = f"{expression.about}: {primitives}" if expression.about else primitives
+    text = _markdown(result.types, index.capture["evidence"], freshness, about)
     found = index.capture["frames"][frame]
     start, end = found.get("column"), found.get("endColumn")
     if start is None or end is None or found["line"] != line or found.get("endLine", line) != line:
@@ -346,30 +531,94 @@ def _stacks(index: GraphIndex, frame: int) -> list[Stack]:
     return [*of.inner, *of.outer]
 
 
-def _result(stacks: list[Stack], frame: int) -> _Result:
+class _Step(NamedTuple):
+    """One operation of an expression."""
+
+    located: Located
+    operation: int
+    place: tuple[int, ...]
+    """Frames from the operation out to the expression: the same for every time that the same place in the code ran."""
+
+
+def _result(index: GraphIndex, frame: int) -> _Result | None:
+    """None where the expression takes a gradient: no order of operations tells its result from what was needed for it."""
+    stacks = _stacks(index, frame)
     # Operations of a body come before the end of the operation that has it: the outermost graph ends an expression.
     depth = min(_nesting(stack.located) for stack in stacks)
-    outermost = [stack for stack in stacks if _nesting(stack.located) == depth]
-    final = max(outermost, key=lambda stack: (stack.located.body or "", stack.operations[-1]))
-    place = _inside(final, frame)
-    shapes: Counter[tuple[tuple[str, tuple[int, ...]], ...]] = Counter()
-    for stack in outermost:
-        if _inside(stack, frame) == place:
-            graph = stack.located.graph
-            last = graph.operations[stack.operations[-1]]["primitive"]
-            for at in stack.operations:
-                # Without columns in a library, one stack may hold several operations of each time that it ran.
-                if graph.operations[at]["primitive"] == last:
-                    values = [graph.values[value] for value in graph.operations[at]["outputs"]]
-                    shapes[tuple((value["dtype"], tuple(value["shape"])) for value in values)] += 1
+    steps = [
+        _Step(stack.located, at, tuple(_inside(stack, frame)))
+        for stack in stacks
+        if _nesting(stack.located) == depth
+        for at in stack.operations
+    ]
+    table = index.capture["frames"]
+    if any(_differentiates(table[at]) for place in {step.place for step in steps} for at in place):
+        return None
+    # The gradient of an expression has its frames, but is not its result; code that only a gradient runs is.
+    steps = [step for step in steps if not is_backward(index, step.located, step.operation)] or steps
+    steps.sort(key=lambda step: (step.located.body or "", step.operation))
+    final = _final(index, steps)
+
+    def key(step: _Step) -> tuple[tuple[int, ...], str]:
+        return step.place, step.located.graph.operations[step.operation]["primitive"]
+
+    last = [step for step in steps if key(step) == key(final)]
+    runs = min(len(last), sum(key(step) == key(steps[0]) for step in steps))
+    if len({(step.located.body, step.located.graph.operations[step.operation]["scope"]) for step in last}) == 1:
+        # Nothing tells one run from the next; a library may as well have done the same several times in one.
+        at = index.capture["frames"][frame]
+        seen = observations(index).runs(at["path"], at["line"], at.get("endLine", at["line"]))
+        runs = min(runs, seen or runs)
+    each = len(last) // runs
     types: Counter[str] = Counter()
-    for found, count in shapes.items():
-        types[_result_type(found)] += count
+    for step in last[each - 1 :: each][:runs]:
+        graph = step.located.graph
+        values = [graph.values[value] for value in graph.operations[step.operation]["outputs"]]
+        types[_result_type([(value["dtype"], tuple(value["shape"])) for value in values])] += 1
     primitives: dict[str, None] = {}
     for stack in sorted(stacks, key=lambda stack: (_nesting(stack.located), stack.operations[0])):
         for at in stack.operations:
-            primitives[stack.located.graph.operations[at]["primitive"]] = None
-    return _Result(types, list(primitives), final.located.graph.operations[final.operations[-1]]["primitive"])
+            if not is_backward(index, stack.located, at) or is_backward(index, final.located, final.operation):
+                primitives[stack.located.graph.operations[at]["primitive"]] = None
+    return _Result(types, list(primitives), key(final)[1])
+
+
+def _differentiates(frame: Frame) -> bool:
+    """Whether a frame is the call of a transform whose result holds derivatives."""
+    return frame["path"] == "jax/_src/api.py" and frame["function"].rsplit(".", 1)[-1] in _DERIVATIVES
+
+
+def _final(index: GraphIndex, steps: list[_Step]) -> _Step:
+    """The operation whose result is that of the expression: the last one that something else than a gradient reads.
+
+    In a program that is differentiated, the last operation of an expression may be one that only its gradient needs.
+    """
+    inside = {(id(step.located.graph), step.operation) for step in steps}
+    for step in reversed(steps):
+        graph = step.located.graph
+        for value in graph.operations[step.operation]["outputs"]:
+            if value in graph.output_uses or any(
+                (id(graph), use.operation) not in inside and not is_backward(index, step.located, use.operation)
+                for use in graph.uses.get(value, ())
+            ):
+                return step
+    return steps[-1]
+
+
+def is_backward(index: GraphIndex, located: Located, operation: int) -> bool:
+    """Whether an operation belongs to a gradient: it, or the operation whose body it is in, was transposed."""
+    kept: dict[tuple[str | None, int], bool] = index.caches.setdefault("backward", {})
+    graph = located.graph
+    scope = graph.operations[operation]["scope"]
+    known = kept.get((located.body, scope))
+    if known is None:
+        known = any(scope_label(graph.scopes[at]).startswith("transpose(") for at in graph.scope_chain(scope))
+        if not known and located.body is not None:
+            body, _, step = located.body.rpartition(">")
+            around = Located(index.graph(body or None), body or None)
+            known = is_backward(index, around, around.graph.operations_by_id[unquote(step.rpartition("#")[0])])
+        kept[located.body, scope] = known
+    return known
 
 
 def _nesting(located: Located) -> int:
@@ -395,4 +644,4 @@ def _primitives_text(result: _Result) -> str:
         return f"`{primitives[0]}`"
     shown = ", ".join(f"`{primitive}`" for primitive in primitives[:PRIMITIVES_SHOWN])
     more = f" and {len(primitives) - PRIMITIVES_SHOWN} more" if len(primitives) > PRIMITIVES_SHOWN else ""
-    return f"{shown}{more}; the shape is that of the last, `{result.last}`"
+    return f"{shown}{more}; the shape is that of `{result.last}`"
