@@ -63,6 +63,7 @@ class TargetInfo(Wire, frozen=True, kw_only=True):
     profiles: list[str] = []
     """Profiles of `tensorviz.toml` that name this target."""
     state: TargetState = "noSetup"
+    """A word of the table *state*."""
     approximate: bool = False
     """The text does not parse now; this is the last good answer, moved with the edits."""
 
@@ -137,6 +138,7 @@ class CaptureInfo(Wire, frozen=True, kw_only=True):
     coverage: Coverage
     profile: str | None = None
     notes: list[str] = []
+    """What is to be known of how it was traced; words of the table *notes*."""
     operations: int
     freshness: Freshness
     stale: Stale | None = None
@@ -167,6 +169,7 @@ class ValueInfo(Wire, frozen=True, kw_only=True):
     dtype: str
     name: str | None = None
     role: str | None = None
+    """A word of the table *role*; absent for what an operation makes."""
     weak_type: bool = False
     sharding: str | None = None
     count: int | None = None
@@ -187,14 +190,18 @@ class Node(Wire, frozen=True, kw_only=True):
     kind: NodeKind
     label: str
     parent: str = ""
-    """Id of the expanded scope node it is drawn in; empty at the top level."""
+    """Id of the scope node around it, which is expanded if this node came in a view; absent at the top level."""
     scope_kind: str | None = None
+    """Scope nodes: what the scope comes from; a word of the table *scopeKind*."""
     scope_evidence: str | None = None
+    """Scope nodes of modules: how the module was recognised; a word of the table *scopeEvidence*."""
     class_name: str | None = None
+    """Scope nodes of modules: the full name of the class."""
     expanded: bool = False
     operations: int | None = None
     """Scope nodes: number of operations inside."""
     opaque: str | None = None
+    """Why what the operation does inside is not part of the graph; a word of the table *opaque*."""
     outputs: list[ValueInfo] = []
     state: list[ValueInfo] = []
     """Parameters and other state read directly by this node (a collapsed scope: by anything inside)."""
