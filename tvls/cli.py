@@ -8,23 +8,52 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import tvls
-from tvls.commands.exits import DONE, INTERRUPTED
+from tvls.commands.exits import DONE, FAILED, INTERRUPTED
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    _open_standard_streams()
     arguments = _parser().parse_args(argv)
     try:
-        return arguments.run(arguments)
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # `tvls show … | head`
-        sys.stderr.close()
+        _give_up_output()
         return DONE
+    except OSError as error:  # a full disk behind standard output, a working directory that is gone
+        _give_up_output()
+        print(f"tvls: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _open_standard_streams() -> None:
+    """A descriptor below 3 that the caller closed would otherwise become some pipe of ours."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    for name, descriptor in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(descriptor, "r" if descriptor == 0 else "w", closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a narrow encoding must not lose the whole answer
+
+
+def _give_up_output() -> None:
+    """Nothing more can be written; what is buffered must not raise once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -74,12 +74,16 @@ def failure_error(failure: Failure) -> TvlsError:
         FrameInfo(path=frame["path"], workspace=frame["workspace"], function=frame["function"], line=frame["line"])
         for frame in detail["frames"]
     ]
-    where = next((f"{frame.path}:{frame.line}" for frame in frames if frame.workspace), None)
-    at = f" at {where}" if where else ""
+    # The innermost line of the workspace; of a failure wholly inside libraries, the innermost line at all.
+    place = next((frame for frame in frames if frame.workspace), frames[0] if frames else None)
+    at = f" at {place.path}:{place.line}" if place else ""
     if kind == "traceFailed":
         text = f"{name} failed {_PHASES[detail['phase']]}{at}: {message}"
         hint = detail.get("hint")
-        step = "Correct the code and open the graph again; the shapes up to the failing line are on hover."
+        if detail["type"] == "ModuleNotFoundError":
+            step = "Install it into the selected Python, select another interpreter, or correct the import."
+        else:
+            step = "Correct the code and open the graph again; the shapes up to the failing line are on hover."
         step = f"{_sentence(hint)} {step}" if hint else step
         return TvlsError(kind, text, step, phase=detail["phase"], exception=detail["type"], frames=frames)
     if kind == "limitExceeded":

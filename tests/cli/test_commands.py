@@ -170,7 +170,7 @@ def test_profile_of_an_installed_package(shell: Shell) -> None:  # R1, R12, R20,
     outline, _ = shell.trace("--profile", "gpt2", "--max-lines", "70")
     assert "freshly initialised" in outline
     assert "result.logits  f32[1,64,50257]" in outline
-    assert "h (FlaxGPT2BlockCollection, module)" in outline
+    assert "h (FlaxGPT2BlockCollection" in outline
     assert "more operations left out" in outline
 
 
@@ -229,3 +229,34 @@ def test_an_odd_key_of_the_setup_is_told(shell: Shell) -> None:  # R9
     err = shell.trace("model.py:net")[1]
     assert "tensorviz.toml:5" in err
     assert "shpae" in err
+
+
+def test_odd_streams_and_places(shell: Shell) -> None:
+    shell.trace("model.py:net", "--input", "x=f32[2,3]", "-o", "net.json")
+    with Path("/dev/full").open("w") as full:
+        assert "No space left" in shell.start("show", "net.json", stdout=full).communicate(timeout=60)[1]
+    shell.env["PYTHONIOENCODING"] = "ascii"
+    assert "dot_general" in shell.run("show", "net.json")[0]
+    for redirection, code in (("2>&-", 3), (">&-", 3), ("<&-", 3)):
+        script = (
+            f"{sys.executable} -m tvls trace model.py:net --input z=1 --trust --python {shell.python} {redirection}"
+        )
+        assert subprocess.run(["/bin/sh", "-c", script], cwd=shell.folder, env=shell.env).returncode == code
+    assert "quotation" in shell.run("doctor", "--python", '"', code=2)[1]
+    shell.run("doctor", "--folder", "absent", code=2)
+    shell.trace("model.py:net", "--folder", "model.py", code=2)
+    (shell.folder / "sub").mkdir()
+    shell.trace("sub/../model.py:net", "--folder", "sub/..", "--input", "x=f32[2,3]")
+
+
+def test_control_characters_do_not_reach_the_terminal(shell: Shell) -> None:
+    (shell.folder / "model.py").write_text(
+        "import jax, sys\n\ndef net(x):\n    with jax.named_scope('\\x1b[31mred'):\n        return jax.numpy.sin(x)\n\n"
+        "def bad(x):\n    print('\\x1b[31mred', file=sys.stderr)\n    raise ValueError('\\x1b[31m' + str(jax.numpy.sin(x).shape))\n"
+    )
+    out, err = shell.trace("model.py:net", "--input", "f32[2]")
+    assert "\x1b" not in out + err
+    assert "\\x1b[31mred" in out
+    out, err = shell.trace("model.py:bad", "--input", "f32[2]", code=1)
+    assert "\x1b" not in out + err
+    assert "\\x1b[31m(2,)" in err

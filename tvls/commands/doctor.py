@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Literal
 
 import tvls
-from tvls.commands.exits import DONE, MISSING
-from tvls.commands.terminal import settings, workspace_folder
+from tvls.commands.exits import DONE, MISSING, USAGE
+from tvls.commands.terminal import complain, settings, workspace_folder
 from tvls.environments.find import find
 from tvls.environments.probe import probe, require
+from tvls.freshness import FileDigests
+from tvls.printable import printable
 from tvls.protocol.errors import TvlsError
-from tvls.setup.read import SETUP_FILE, read_setup_bytes
+from tvls.setup.read import SETUP_FILE, read_setup
 from tvls.trust import TrustStore
 
 _MARKS = {"ok": "ok     ", "note": "note   ", "missing": "MISSING"}
@@ -30,31 +32,36 @@ class Finding:
 
 
 async def doctor_command(arguments: argparse.Namespace) -> int:
-    folder = workspace_folder(arguments.folder, Path.cwd())
+    try:
+        folder = workspace_folder(arguments.folder, Path.cwd())
+        configured = settings(arguments.python).interpreter_command()
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
     findings = [
         Finding("ok", f"tvls {tvls.__version__} on Python {platform.python_version()} ({sys.platform})"),
         Finding("ok", f"workspace folder {folder}"),
         *_setup(folder),
-        *await _interpreter(folder, arguments.python, arguments.trust),
+        *await _interpreter(folder, configured, arguments.trust),
     ]
     if arguments.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
         for finding in findings:
-            print(f"{_MARKS[finding.state]} {finding.what}")
+            print(printable(f"{_MARKS[finding.state]} {finding.what}"))
             if finding.next_step:
-                print(f"        {finding.next_step}")
+                print(printable(f"        {finding.next_step}"))
     return MISSING if any(finding.state == "missing" for finding in findings) else DONE
 
 
 def _setup(folder: Path) -> list[Finding]:
     path = folder / SETUP_FILE
-    try:
-        setup = read_setup_bytes(path.read_bytes())
-    except FileNotFoundError:
+    text = FileDigests().text_or_none(path)
+    if text is None and path.exists():
+        return [Finding("missing", f"{path} is no readable file", "Make it one.")]
+    if text is None:
         return [Finding("note", f"no {SETUP_FILE}", "Not needed for a model whose inputs are given when it is opened.")]
-    except OSError as error:
-        return [Finding("missing", f"{path} cannot be read: {error.strerror}", "Make the file readable.")]
+    setup = read_setup(text)
     findings = [Finding("ok", f"{SETUP_FILE}: {len(setup.profiles)} profiles ({', '.join(setup.profiles) or 'none'})")]
     for problem in setup.problems:
         line = f"line {problem.span.line + 1}: " if problem.span else ""
@@ -64,8 +71,8 @@ def _setup(folder: Path) -> list[Finding]:
     return findings
 
 
-async def _interpreter(folder: Path, python: str | None, trust_now: bool) -> list[Finding]:
-    candidates = find(folder, settings(python).interpreter_command())
+async def _interpreter(folder: Path, configured: list[str] | None, trust_now: bool) -> list[Finding]:
+    candidates = find(folder, configured)
     if not candidates:
         return [
             Finding(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tvls import graph
 from tvls.commands.exits import DONE, FAILED, USAGE
-from tvls.commands.terminal import report
+from tvls.commands.terminal import complain, report
+from tvls.printable import printable
 from tvls.protocol.errors import TvlsError
 
 
@@ -15,7 +16,7 @@ def show_command(file: Path, as_json: bool, max_lines: int | None) -> int:
     try:
         data = file.read_bytes()
     except OSError as error:
-        print(f"tvls: {file} cannot be read: {error.strerror}", file=sys.stderr)
+        complain(f"{file} cannot be read: {error.strerror}")
         return USAGE
     try:
         document = graph.load(data)
@@ -24,7 +25,7 @@ def show_command(file: Path, as_json: bool, max_lines: int | None) -> int:
     if as_json:
         sys.stdout.write(data.decode())
     elif "failure" in document:
-        print(graph.failure_text(document), end="")
+        print(printable(graph.failure_text(document)), end="")
     else:
-        print(graph.outline(document, max_lines=max_lines), end="")
+        print(printable(graph.outline(document, max_lines=max_lines)), end="")
     return FAILED if "failure" in document else DONE

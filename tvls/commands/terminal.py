@@ -13,6 +13,7 @@ import msgspec
 
 from tvls.commands.exits import FAILED, MISSING, MISSING_KINDS
 from tvls.host import LogLevel
+from tvls.printable import printable
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.settings import LimitSettings, Settings
@@ -41,7 +42,7 @@ class Terminal:
     def log(self, level: LogLevel, message: str) -> None:
         if level in ("error", "warning"):
             self.done()
-            print(f"tvls: {level}: {message}", file=sys.stderr)
+            complain(f"{level}: {message}")
 
     def changed(self) -> None:
         """Nothing on a terminal follows a change."""
@@ -67,10 +68,20 @@ class Terminal:
         return position.line + 1, position.character
 
 
+def absolute(path: Path) -> Path:
+    """Without `.` and `..`, links kept, as editors name files."""
+    return Path(os.path.abspath(path))  # noqa: PTH100
+
+
 def workspace_folder(given: Path | None, near: Path) -> Path:
-    """The folder that a command works in: the one given, or the nearest above `near` that looks like a project."""
+    """The folder that a command works in: the one given, or the nearest above `near` that looks like a project.
+
+    Raises ValueError where the given one is no folder.
+    """
     if given is not None:
-        return given.absolute()
+        if not given.is_dir():
+            raise ValueError(f"there is no folder {given}")
+        return absolute(given)
     start = near if near.is_dir() else near.parent
     for folder in (start, *start.parents):
         if any((folder / name).exists() for name in PROJECT_FILES):
@@ -86,7 +97,10 @@ def settings(python: str | None, limits: Sequence[str] = ()) -> Settings:
     interpreter: str | list[str] | None = None
     if python is not None:
         is_file = Path(python).is_file()
-        interpreter = os.path.abspath(python) if is_file else shlex.split(python)  # noqa: PTH100  (a link stays a link)
+        try:
+            interpreter = str(absolute(Path(python))) if is_file else shlex.split(python)
+        except ValueError as error:
+            raise ValueError(f"--python {python}: {error}") from None
     return Settings(interpreter=interpreter, limits=_limits(limits))
 
 
@@ -107,6 +121,14 @@ def _limits(texts: Sequence[str]) -> LimitSettings:
         raise ValueError(f"a limit is more than 0: {error}") from None
 
 
+def complain(message: str) -> None:
+    print(printable(f"tvls: {message}"), file=sys.stderr)
+
+
+def _indented(text: str) -> None:
+    print(printable(f"  {text}"), file=sys.stderr)
+
+
 _IN_A_TERMINAL = {
     "notTrusted": "If you trust the people who wrote it, add --trust for this once, or run `tvls trust FOLDER`.",
     "traceFailed": "Correct the code or the setup and trace again.",
@@ -120,21 +142,21 @@ def report(error: TvlsError, as_json: bool = False) -> int:
     if as_json:
         print(msgspec.json.encode({"error": {"message": error.message, "data": error.data}}).decode())
         return code
-    print(f"tvls: {error.message}", file=sys.stderr)
+    complain(error.message)
     for problem in error.data.problems or []:
         if problem.message not in error.message:
-            print(f"  {problem.key}: {problem.message}", file=sys.stderr)
+            _indented(f"{problem.key}: {problem.message}")
     for value in error.data.missing or []:
         about = f": {value.annotation}" if value.annotation else ""
         default = f" = {value.default}" if value.default is not None else ""
         need = "needed" if value.required else "optional"
-        print(f"  {value.key}  {value.parameter}{about}{default}  ({need})", file=sys.stderr)
+        _indented(f"{value.key}  {value.parameter}{about}{default}  ({need})")
     for frame in error.data.frames or []:
         if frame.workspace:
-            print(f"  {frame.path}:{frame.line} in {frame.function}", file=sys.stderr)
+            _indented(f"{frame.path}:{frame.line} in {frame.function}")
     if error.data.stderr:
-        print("  Last output of the worker:", file=sys.stderr)
+        _indented("Last output of the worker:")
         for line in error.data.stderr.splitlines()[-10:]:
-            print(f"  | {line}", file=sys.stderr)
-    print(f"  {_IN_A_TERMINAL.get(error.kind, error.data.next_step)}", file=sys.stderr)
+            _indented(f"| {line}")
+    _indented(f"{_IN_A_TERMINAL.get(error.kind, error.data.next_step)}")
     return code

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from pathlib import Path
 
 from tvls import graph
 from tvls.capture.encoding import canonical_json
 from tvls.commands.exits import DONE, USAGE
-from tvls.commands.terminal import Terminal, report, settings, workspace_folder
+from tvls.commands.terminal import Terminal, absolute, complain, report, settings, workspace_folder
+from tvls.printable import printable
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
@@ -24,7 +24,7 @@ async def trace_command(arguments: argparse.Namespace) -> int:
         params, folder = _params(arguments)
         chosen = settings(arguments.python, arguments.limit)
     except ValueError as error:
-        print(f"tvls: {error}", file=sys.stderr)
+        complain(str(error))
         return USAGE
     except TvlsError as error:
         report(error)
@@ -32,9 +32,9 @@ async def trace_command(arguments: argparse.Namespace) -> int:
     host = Terminal(arguments.trust)
     session = Session(host, chosen)
     session.set_folders([folder])
-    if arguments.trust:
-        session.tools.trust.grant(folder, persist=False)
     try:
+        if arguments.trust:
+            session.tools.trust.grant(folder, persist=False)
         result = await session.open(params, host.progress)
         host.done()
         capture = session.tools.captures.get(result.capture.capture_id).capture
@@ -50,12 +50,12 @@ async def trace_command(arguments: argparse.Namespace) -> int:
         try:
             await asyncio.to_thread(arguments.output.write_bytes, data)
         except OSError as error:
-            print(f"tvls: {arguments.output} cannot be written: {error.strerror}", file=sys.stderr)
+            complain(f"{arguments.output} cannot be written: {error.strerror}")
             return USAGE
     if arguments.json:
         print(data.decode())
     elif arguments.output is None or arguments.max_lines:
-        print(graph.outline(capture, max_lines=arguments.max_lines), end="")
+        print(printable(graph.outline(capture, max_lines=arguments.max_lines)), end="")
     else:
         print(f"{arguments.output}: {len(capture['operations'])} operations, coverage {capture['coverage']['status']}")
     return DONE
@@ -67,7 +67,7 @@ def _warn(session: Session, folder: Path, params: t.OpenParams) -> None:
         for problem in session.setup_problems(folder):
             line = f":{problem.span.line + 1}" if problem.span else ""
             key = f"{problem.key}: " if problem.key else ""
-            print(f"tvls: {SETUP_FILE}{line}: {key}{problem.message}", file=sys.stderr)
+            complain(f"{SETUP_FILE}{line}: {key}{problem.message}")
 
 
 def _params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
@@ -84,7 +84,7 @@ def _params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
     file, colon, name = arguments.target.rpartition(":")
     if not colon or not file or not name:
         raise ValueError(f"{arguments.target!r} is not FILE:NAME, such as model.py:net")
-    path = Path(file).absolute()
+    path = absolute(Path(file))
     if not path.is_file():
         raise ValueError(f"there is no file {file}")
     if inline and arguments.profile:
