@@ -241,7 +241,7 @@ def test_outputs_that_are_no_arrays_are_opaque_leaves(found: dict[str, Any]) -> 
     outputs = found["trees.no_arrays"]["outputs"]["dict"]
     assert outputs["distribution"] == {"opaque": "trees.Distribution"}
     assert outputs["text"] == {"opaque": "builtins.str"}
-    assert outputs["mode"] == {"opaque": "trees.Mode"}
+    assert outputs["mode"] == {"static": "Mode.FAST"}
     assert outputs["set"] == {"opaque": "builtins.set"}
     assert list(outputs["function"]) == ["opaque"]
     assert outputs["number"] == {"literal": 2.0, "dtype": "float32"}
