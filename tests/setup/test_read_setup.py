@@ -432,3 +432,10 @@ def test_lone_surrogates_are_a_problem() -> None:
     (problem,) = read_setup('version = 1\nx = "é\ud800"').problems
     assert problem.span is not None
     assert (problem.span.line, problem.span.column) == (1, 7)
+
+
+def test_a_module_that_no_import_statement_can_name() -> None:
+    for module in ("06_net", "my-repo.pkg.model"):
+        setup = read_setup(f'version = 1\n[profiles.p]\nframework = "jax"\nmodel = "{module}:net"\n')
+        assert setup.problems == []
+        assert setup.profiles["p"].module == module

@@ -251,7 +251,7 @@ def _check_model(value: Any, at: Key, found: list[Finding]) -> tuple[str, str] |
         return None
     if isinstance(value, str):
         module, colon, qualname = value.partition(":")
-        if colon and _is_dotted(module) and _is_dotted(qualname):
+        if colon and _is_module(module) and _is_dotted(qualname):
             return module, qualname
     found.append(Finding((*at, "model"), f"a model is 'module:name', not {describe(value)}{_model_hint(value)}"))
     return None
@@ -268,6 +268,11 @@ def _model_hint(value: Any) -> str:
     module = module.removeprefix("./").replace("/", ".").strip()
     suggestion = f"{module}:{qualname.strip()}"
     return f"; did you mean {suggestion!r}?" if _is_dotted(module) and _is_dotted(qualname.strip()) else ""
+
+
+def _is_module(text: str) -> bool:
+    """What can be imported by name, which is more than `import` statements can say: `06_net`, `my-repo.model`."""
+    return bool(re.fullmatch(r"[\w-]+(\.[\w-]+)*", text)) and not text.endswith(".py")
 
 
 def _is_dotted(text: str) -> bool:
