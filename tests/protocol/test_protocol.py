@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import msgspec
 import pytest
 import referencing
 
+from tvls.capture import document
 from tvls.protocol import generate
 from tvls.protocol import types as t
 from tvls.protocol.errors import CODES, ErrorKind, TvlsError
@@ -208,3 +211,168 @@ def test_a_capture_and_a_failure_fit_their_schema() -> None:
     ):
         assert not schema.is_valid({**capture, **wrong})
     assert not schema.is_valid({**failure, "failure": {}})
+
+
+# --- the text --------------------------------------------------------------------------------------------------------
+
+
+def test_examples_are_compact() -> None:
+    assert generate.compact([2, 3]) == "[2, 3]"
+    assert generate.compact({}) == "{}"
+    wide = {"shape": [2, 3], "names": ["n" * 40] * 4}
+    assert generate.compact(wide, width=60).splitlines() == [
+        "{",
+        '  "shape": [2, 3],',
+        '  "names": [',
+        *(f'    "{"n" * 40}"{"," if at < 3 else ""}' for at in range(4)),
+        "  ]",
+        "}",
+    ]
+    for method in METHODS:
+        for side in ("params", "result"):
+            text = generate.example(method, side)  # type: ignore[arg-type]
+            path = generate.ROOT / "fixtures" / method.name.replace("/", ".") / f"{side}-valid-example.json"
+            assert json.loads(text) == json.loads(path.read_text("utf-8"))
+            assert max(map(len, text.splitlines())) <= 120
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """Cells of a table of fields or words, by the first one."""
+    after = SPEC[SPEC.index(heading) + len(heading) :]
+    table = after[after.index("| --- ") :].split("\n\n")[0].splitlines()[1:]
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table]
+    return {name: more for first, *more in cells for name in re.findall(r"`([^`]+)`", first)}
+
+
+def test_tables_tell_the_default_of_every_field() -> None:
+    view = rows("Params: `GraphViewParams`")
+    assert {name: cells[1] for name, cells in view.items()} == {
+        "captureId": "always there",
+        "expanded": "`[]`",
+        "body": "optional",
+        "cursor": "optional",
+        "limit": "`500`",
+    }
+    assert rows("### TargetInfo")["state"][1] == '`"noSetup"`'
+    assert rows("### InlineSetup")["init"][1] == "`{}`"
+    assert rows("### MissingValue")["required"][1] == "`true`"
+    assert rows("### OperandInfo")["literal"][1] == "optional"
+    assert rows("### Coverage")["counts"][1] == "optional"
+
+
+def test_the_words_of_open_lists_are_those_that_exist() -> None:
+    literals = {
+        "**scopeKind**": document.ScopeKind,
+        "**role**": document.ValueRole,
+        "**state**": t.TargetState,
+    }
+    for heading, literal in literals.items():
+        assert set(rows(heading)) == set(literal.__args__), heading  # type: ignore[attr-defined]
+    scope = generate.capture_schema()["$defs"]["Scope"]["properties"]
+    assert set(rows("**scopeEvidence**")) == set(scope["evidence"]["enum"])
+    source = "".join(path.read_text("utf-8") for path in (generate.ROOT.parent / "tvls" / "worker").rglob("*.py"))
+    for heading in ("**opaque**", "**coverage.reasons**", "**notes**"):
+        for word in rows(heading):
+            assert re.search(rf"[\"']{word.split(':')[0]}[:\"']", source), word  # some worker says it
+
+
+# --- the session -----------------------------------------------------------------------------------------------------
+
+ADA = "/home/ada/net"
+
+
+def session() -> list[tuple[str, Any]]:
+    """Messages of the session in SPEC.md, each with its arrow."""
+    text = SPEC.split("<!-- session -->\n```text\n")[1].split("\n```\n<!-- /session -->")[0]
+    return [(entry[0], json.loads(entry[1:])) for entry in re.split(r"^(?=[→←] )", text, flags=re.MULTILINE) if entry]
+
+
+def session_file() -> str:
+    return SPEC.split("## A session")[1].split("```python\n")[1].split("```")[0]
+
+
+def test_messages_of_the_session_fit_their_types() -> None:
+    methods = {method.name: method for method in METHODS}
+    asked: dict[Any, str] = {}
+    answered: set[Any] = set()
+    for arrow, message in session():
+        if arrow == "→" and "method" in message and "id" in message:
+            asked[message["id"]] = message["method"]
+        method = methods.get(message.get("method") or asked.get(message.get("id"), ""))
+        if arrow == "←" and "method" not in message:
+            assert message["id"] in asked
+            answered.add(message["id"])
+            if "error" in message:
+                assert message["error"]["code"] == CODES[message["error"]["data"]["kind"]]
+                schema_of(t.ErrorData).validate(message["error"]["data"])
+        if method is not None and "error" not in message:
+            kind, payload = (
+                (method.params, message["params"]) if "method" in message else (method.result, message["result"])
+            )
+            msgspec.convert(payload, kind)
+            schema_of(kind).validate(payload)
+    assert answered == set(asked)
+
+
+def test_the_server_answers_as_the_session_says(tmp_path: Path, models_python: str) -> None:
+    """Sends what the client sends and waits for what the server sends, which may say more."""
+    folder = tmp_path / "net"
+    folder.mkdir()
+    (folder / "model.py").write_text(session_file(), "utf-8")
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "tvls", "serve"]
+    server = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    guard = threading.Timer(120, server.kill)
+    guard.start()
+    capture: dict[str, str] = {}
+
+    def real(message: Any) -> Any:
+        text = json.dumps(message).replace(f"{ADA}/.venv/bin/python", models_python).replace(ADA, str(folder))
+        for written, found in capture.items():
+            text = text.replace(written, found)
+        return json.loads(text)
+
+    try:
+        for arrow, written in session():
+            if arrow == "→":
+                body = json.dumps({"jsonrpc": "2.0", **real(written)}).encode()
+                server.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+                server.stdin.flush()
+                continue
+            size = 0
+            while header := server.stdout.readline().strip():
+                name, _, number = header.partition(b":")
+                size = int(number) if name.lower() == b"content-length" else size
+            assert size, f"the server ended, or was too slow, before {str(written)[:200]}"
+            found = json.loads(server.stdout.read(size))
+            opened = written.get("result") and written["result"].get("capture")
+            if opened:
+                capture[opened["captureId"]] = found["result"]["capture"]["captureId"]
+            expected = real(written)
+            if opened:
+                del expected["result"]["capture"]["versions"]
+            assert_says(found, expected, "")
+        assert server.wait(30) == 0
+    finally:
+        guard.cancel()
+        server.kill()
+        server.wait()
+
+
+def assert_says(found: Any, written: Any, place: str) -> None:
+    """All of `written` is in `found`; lists of methods and frames may go on."""
+    if isinstance(written, dict):
+        for key, value in written.items():
+            assert key in found, f"{place}.{key}"
+            assert_says(found[key], value, f"{place}.{key}")
+    elif isinstance(written, list):
+        if not place.endswith((".methods", ".frames")):
+            assert len(found) == len(written), place
+        for at, value in enumerate(written):
+            assert_says(found[at], value, f"{place}[{at}]")
+    else:
+        assert found == written, place

@@ -541,7 +541,7 @@ class _Step(NamedTuple):
 
 
 def _result(index: GraphIndex, frame: int) -> _Result | None:
-    """None where the expression takes a gradient: no order of operations tells its result from what was needed for it."""
+    """None where the expression takes a gradient: nothing tells its result from what was needed for it."""
     stacks = _stacks(index, frame)
     # Operations of a body come before the end of the operation that has it: the outermost graph ends an expression.
     depth = min(_nesting(stack.located) for stack in stacks)
