@@ -229,3 +229,12 @@ def test_a_failure_reads_as_text() -> None:
     assert text.index("TypeError: shapes differ") < text.index("model.py:6  net") < text.index("jax/numpy.py:9")
     assert "tracing" in text
     assert "1 place" in text
+
+
+def test_a_failure_says_what_to_try_and_keeps_the_full_message() -> None:
+    more = {"hint": "give x the shape [3]", "detail": "dot_general requires\n  equal sizes"}
+    loaded = load(json.dumps({**FAILURE, "failure": {**FAILURE["failure"], **more}}).encode())
+    assert "failure" in loaded
+    text = failure_text(loaded)
+    assert "\ntry: give x the shape [3]\n" in text
+    assert text.index("try:") < text.index("in full:\n  dot_general requires\n    equal sizes")

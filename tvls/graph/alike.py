@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tvls.capture.document import Operation, Value
 from tvls.graph.index import Graph
 from tvls.graph.order import Part, operations_of
 from tvls.graph.text import literal_text, scope_label
@@ -20,7 +21,10 @@ class Alike:
     def __init__(self, graph: Graph, parts: Sequence[Part]) -> None:
         self._graph = graph
         numbers: dict[object, int] = {}
-        self._operations = [numbers.setdefault(_operation_key(graph, at), len(numbers)) for at in _all(graph)]
+        types = [numbers.setdefault(_type_key(value), len(numbers)) for value in graph.values]
+        self._operations = [
+            numbers.setdefault(_operation_key(operation, types), len(numbers)) for operation in graph.operations
+        ]
         self._parts: dict[Part, int] = {}
         for part in reversed(parts):
             scope = graph.scopes[part.scope]
@@ -124,22 +128,16 @@ def _within(name: str | None, path: str | None) -> str | None:
     return f"/{name}".replace(f"/{path}/", "/\0/", 1)
 
 
-def _all(graph: Graph) -> range:
-    return range(len(graph.operations))
-
-
-def _operation_key(graph: Graph, at: int) -> object:
-    operation = graph.operations[at]
+def _operation_key(operation: Operation, types: list[int]) -> object:
     return (
         operation["primitive"],
-        tuple(_typed(graph, o["value"]) if "value" in o else literal_text(o) for o in operation["inputs"]),
-        tuple(_typed(graph, value) for value in operation["outputs"]),
+        tuple([types[v] if (v := o.get("value")) is not None else literal_text(o) for o in operation["inputs"]]),
+        tuple([types[value] for value in operation["outputs"]]),
         msgspec.json.encode(operation["params"], order="deterministic"),
         operation.get("opaque"),
-        tuple((ref["role"], ref["body"]) for ref in operation.get("bodies", ())),
+        tuple([(ref["role"], ref["body"]) for ref in operation.get("bodies", ())]),
     )
 
 
-def _typed(graph: Graph, value: int) -> tuple[object, ...]:
-    found = graph.values[value]
-    return (found["dtype"], found.get("weakType", False), found.get("sharding"), *found["shape"])
+def _type_key(value: Value) -> object:
+    return (value["dtype"], value.get("weakType", False), value.get("sharding"), *value["shape"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from tvls.capture.document import Capture, Failure, Tree, Value
-from tvls.graph.index import Graph, GraphIndex, tree_children
+from tvls.graph.index import Graph, GraphIndex, collector_paused, tree_children
 from tvls.graph.listing import Line, operand_text, program_lines
 from tvls.graph.names import Row, fold
 from tvls.graph.text import child_place, plural, value_text
@@ -68,6 +68,11 @@ def outline_of(
     freshness: t.Freshness | None = None,
 ) -> str:
     """`outline` of a capture that is indexed already."""
+    with collector_paused():
+        return _outline(index, max_lines, depth, freshness)
+
+
+def _outline(index: GraphIndex, max_lines: int | None, depth: int | None, freshness: t.Freshness | None) -> str:
     head = [*_header(index, freshness), "", *_interface(index), "", "program:"]
     tail = ["", *_origin(index.capture)]
     program = program_lines(index.program, depth)
