@@ -100,6 +100,9 @@ def failure_error(failure: Failure) -> TvlsError:
         return TvlsError(kind, message, step, phase=detail["phase"], exception=detail["type"], frames=frames)
     key = detail.get("key")
     step = f"Correct `{key}` in the setup." if key else "Correct the setup."
+    hint = detail.get("hint")
+    if hint:
+        step = f"{_sentence(hint)} {step}"
     problems = [SetupProblem(key=key or "", message=message)]
     return TvlsError(
         "setupInvalid",

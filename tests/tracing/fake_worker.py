@@ -3,6 +3,7 @@
 Started in place of `tvls/worker/__main__.py`, by tests that are about processes and not about JAX.
 """
 
+import importlib
 import importlib.util
 import os
 import sys
@@ -45,6 +46,8 @@ def make_adapter():
             import time
 
             time.sleep(1.0)
+        if os.environ.get("FAKE_PRELOAD") == "workspace":
+            importlib.import_module("part")
         arrays = types.ModuleType("fakearrays")
         arrays.Array = Array
         sys.modules["fakearrays"] = arrays
@@ -100,6 +103,7 @@ def make_adapter():
     adapter.versions = lambda: {"fake": "1.0"}
     adapter.device_scope = device_scope
     adapter.describe = describe
+    adapter.kind_of = lambda target, owner: "jax.function"
     adapter.capture = capture
     return adapter
 

@@ -289,6 +289,52 @@ async def test_locals_are_seen_where_they_are_bound(pool: WorkerPool, workspace:
     assert {"net", "inner", "inner.<locals>.nested", "numbers", "Holder.method"} <= functions
 
 
+async def test_shapes_of_a_workspace_library_that_the_framework_itself_imports(
+    pool: WorkerPool, workspace: Path, python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # R25
+    monkeypatch.setenv("FAKE_PRELOAD", "workspace")
+    monkeypatch.setenv("PYTHONPATH", str(workspace))
+    write(
+        workspace,
+        part="""\
+        def middle(x):
+            y = x
+            return y
+        """,
+        model="""\
+        import part
+        from fakearrays import Array
+        def net():
+            return part.middle(Array(2, 3))
+        """,
+    )
+    document = await trace(pool, workspace, python)
+    assert "failure" not in document
+    found = {(o["path"], o["line"], o["name"]) for o in document["observations"]}
+    assert found >= {("part.py", 1, "x"), ("part.py", 2, "y"), ("part.py", 3, "return")}
+
+
+async def test_what_an_import_finds_in_place_of_the_file_is_told_apart(
+    pool: WorkerPool, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # R35: a folder without `__init__.py` gives way to an installed package, whose file may have the same name
+    write(workspace, pkg__model="def net():\n    return 1\n", other__pkg__model="def net():\n    return 2\n")
+    write(tmp_path / "installed", pkg__model="def net():\n    return 3\n")
+    for package in (workspace / "other" / "pkg", tmp_path / "installed" / "pkg"):
+        (package / "__init__.py").touch()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "installed"))
+    document = await trace(pool, workspace, module="pkg.model", path="pkg/model.py")
+    message = document["failure"]["message"]
+    assert "finds pkg/model.py of an installed package, not the workspace's pkg/model.py" in message
+    assert document["failure"]["key"] == "model"
+    assert "__init__.py" in document["failure"]["hint"]
+    roots = [str(workspace / "other"), str(workspace)]
+    document = await trace(pool, workspace, module="pkg.model", path="pkg/model.py", sysPath=roots)
+    message = document["failure"]["message"]
+    assert "finds the workspace's other/pkg/model.py, not its pkg/model.py" in message
+
+
 async def test_a_trace_that_fails_keeps_the_shapes_up_to_the_failing_line(
     pool: WorkerPool, workspace: Path, python: str
 ) -> None:

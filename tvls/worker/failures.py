@@ -71,6 +71,8 @@ def describe(fault: BaseException, phase: str, places: Places, limits: Limits, a
             detail["key"] = fault.key
         if fault.limit is not None:
             detail["limit"] = fault.limit
+        if fault.hint is not None:
+            detail["hint"] = one_line(places.clean(fault.hint))
     elif isinstance(fault, FrameworkMissing):
         detail["kind"] = "environment"
     if detail["kind"] == "limit" and detail.get("limit") == "memory_bytes":

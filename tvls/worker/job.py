@@ -13,15 +13,24 @@ class SetupFault(Exception):  # noqa: N818  (a fault of the setup, not of the pr
     """A mistake of the saved setup, shown to the person without a traceback.
 
     `kind` is `setup`, `inputs`, `init`, `device`, `dtype` or `limit`; `key` the place in the setup at fault, such as
-    `inputs.args[0].dtype`; `limit` the field of `Limits` where `kind` is `limit`.
+    `inputs.args[0].dtype`; `limit` the field of `Limits` where `kind` is `limit`; `hint` what to try.
     """
 
-    def __init__(self, kind: str, message: str, key: Optional[str] = None, limit: Optional[str] = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        key: Optional[str] = None,
+        limit: Optional[str] = None,
+        *,
+        hint: Optional[str] = None,
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.key = key
         self.limit = limit
+        self.hint = hint
 
 
 class FrameRegistry(Protocol):

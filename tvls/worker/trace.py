@@ -45,20 +45,21 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
 
     sources.install()
     try:
+        # before the framework is loaded: in the repository of a library that it imports, those are modules of the workspace
+        probe = state.probe = Probe(places, lambda value: state.adapter.describe(value), sources.text)
+        sources.on_code = probe.add_code
+        if not MONITORING:
+            sources.on_tree = probe.instrument
         progress("start")
         adapter, versions = load_framework(setup["framework"])
         state.adapter = adapter
         progress("import")
         state.versions.update(versions)
-        probe = state.probe = Probe(places, adapter.describe, sources.text)
-        sources.on_code = probe.add_code
-        if not MONITORING:
-            sources.on_tree = probe.instrument
         random.seed(setup["seed"])  # equal setup, equal capture: also for code that draws numbers while it is traced
         with adapter.device_scope(setup["device"]):
             target, owner = import_target(request["target"], workspace)
-            if request["target"].get("path") is None:  # not discovered in source: it is what it turns out to be
-                request = {**request, "target": {**request["target"], "kind": adapter.kind_of(target, owner)}}
+            # the source says what a target seems to be, the object what it is
+            request = {**request, "target": {**request["target"], "kind": adapter.kind_of(target, owner)}}
             job = Job(
                 target=target,
                 kind=request["target"]["kind"],
@@ -225,10 +226,25 @@ def _import_module(name: str, path: Optional[str], workspace: str) -> ModuleType
         return factories.load_as(name, filename)
     module = importlib.import_module(name)
     if not factories.same_file(_file_of(module), filename):
-        other = _file_of(module)
-        found = "a package without a file" if other is None else Places(workspace).portable(other)[0]
-        raise SetupFault("setup", f"importing {name!r} finds {found}, not {path}", "model")
+        raise _finds_instead(name, _file_of(module), path, workspace)
     return module
+
+
+def _finds_instead(name: str, other: Optional[str], path: str, workspace: str) -> SetupFault:
+    """An import found another file than the workspace's own, which may well have the same name in its package."""
+    hint = None
+    if other is None:
+        instead = f"a package without a file, not the workspace's {path}"
+    else:
+        found, own = Places(workspace).portable(other)
+        instead = f"the workspace's {found}, not its {path}" if own else f"{found} of an installed package"
+        if not own:
+            instead += f", not the workspace's {path}"
+            hint = (
+                "a folder without __init__.py gives way to an installed package of its name: add one, or install the "
+                "workspace's package in its place"
+            )
+    return SetupFault("setup", f"importing {name!r} finds {instead}", "model", hint=hint)
 
 
 def _file_of(module: ModuleType) -> Optional[str]:
