@@ -4,7 +4,7 @@ VENV := .venv
 MODELS := .venv-models
 BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
-TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples --max-lines 60
+TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
 .PHONY: demo test bench env models lint types generated pytest clean
 
@@ -31,7 +31,7 @@ demo: env models
 	@echo "== A Flax Linen module"
 	@$(TRACE) examples/mlp.py:MLP
 	@echo "== GPT-2 of the transformers package, 124 million parameters, none of them allocated"
-	@$(TRACE) --profile gpt2
+	@$(TRACE) --profile gpt2 --depth 4
 
 test: lint types generated pytest
 

@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_outline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-lines", type=_positive, default=None, metavar="N", help="cut the outline after N lines")
+    parser.add_argument("--depth", type=_positive, default=None, metavar="N", help="scopes below N others in one line")
 
 
 def _add_environment(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +165,7 @@ def _trace(arguments: argparse.Namespace) -> int:
 def _show(arguments: argparse.Namespace) -> int:
     from tvls.commands.show import show_command
 
-    return show_command(arguments.file, arguments.json, arguments.max_lines)
+    return show_command(arguments.file, arguments.json, arguments.max_lines, arguments.depth)
 
 
 def _trust(arguments: argparse.Namespace) -> int:

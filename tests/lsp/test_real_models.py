@@ -83,6 +83,13 @@ async def test_a_graph_of_a_real_model_is_read_by_requests(
     output, _ = await counted.communicate()
     assert [operation["primitive"] for operation in document["operations"]] == json.loads(output)
 
+    held = {
+        scope["parameters"]["count"]
+        for scope in document["scopes"]
+        if scope.get("path", "").endswith("/attn") and "parameters" in scope
+    }
+    assert held == {4 * 768 * 768 + 3 * 768 + 768}  # query, key, value and output, with their biases
+
     top = await whole(client, "tvls/graph/view", this)
     assert [node["label"] for node in top if node["kind"] == "input"] == ["input_ids", "attention_mask", "position_ids"]
     # Open whatever is closed until everything is visible.

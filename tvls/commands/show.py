@@ -12,7 +12,7 @@ from tvls.printable import printable
 from tvls.protocol.errors import TvlsError
 
 
-def show_command(file: Path, as_json: bool, max_lines: int | None) -> int:
+def show_command(file: Path, as_json: bool, max_lines: int | None, depth: int | None) -> int:
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -27,5 +27,5 @@ def show_command(file: Path, as_json: bool, max_lines: int | None) -> int:
     elif "failure" in document:
         print(printable(graph.failure_text(document)), end="")
     else:
-        print(printable(graph.outline(document, max_lines=max_lines)), end="")
+        print(printable(graph.outline(document, max_lines=max_lines, depth=depth)), end="")
     return FAILED if "failure" in document else DONE

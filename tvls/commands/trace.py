@@ -54,8 +54,8 @@ async def trace_command(arguments: argparse.Namespace) -> int:
             return USAGE
     if arguments.json:
         print(data.decode())
-    elif arguments.output is None or arguments.max_lines:
-        print(printable(graph.outline(capture, max_lines=arguments.max_lines)), end="")
+    elif arguments.output is None or arguments.max_lines or arguments.depth:
+        print(printable(graph.outline(capture, max_lines=arguments.max_lines, depth=arguments.depth)), end="")
     else:
         print(f"{arguments.output}: {len(capture['operations'])} operations, coverage {capture['coverage']['status']}")
     return DONE

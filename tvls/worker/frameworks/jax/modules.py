@@ -33,6 +33,8 @@ class Module:
     kind: str
     evidence: str
     parameters: Optional[Parameters] = None
+    arrays: int = 0
+    """How many arrays these are."""
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,16 @@ def recorded_modules(modules: Modules) -> Generator[None, None, None]:
 def _linen(modules: Modules) -> Callable[..., Any]:
     def note(call: Callable[..., Any], args: Any, kwargs: Any, context: Any) -> Any:
         module: Any = context.module
-        if module.scope is not None:
-            path: Path = tuple(module.scope.path)
-            found = modules.note(module.name or lib.class_of(module).__name__, path, module, "name_stack")
-            if found.parameters is None:
-                arrays = linen_parameters(module.scope)
-                found.parameters = total(arrays) if arrays else None
-        return call(*args, **kwargs)
+        if module.scope is None:
+            return call(*args, **kwargs)
+        path: Path = tuple(module.scope.path)
+        found = modules.note(module.name or lib.class_of(module).__name__, path, module, "name_stack")
+        result = call(*args, **kwargs)
+        arrays = linen_parameters(module.scope)
+        # During the initialisation the parameters come one by one, those of a submodule with its first call.
+        if arrays and (found.parameters is None or len(arrays) > found.arrays):
+            found.parameters, found.arrays = total(arrays), len(arrays)
+        return result
 
     return note
 
