@@ -118,7 +118,8 @@ def reference(case: cases.Case) -> bytes:
     else:
         if case.kind == "flax.nnx":
             model = from_factory(case.init["factory"]) if "factory" in case.init else build(target, case)
-            model.eval()
+            if "factory" not in case.init:
+                model.eval()
             objects = [model]
             target = "object"
         elif "factory" in case.init:

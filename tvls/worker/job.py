@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, Protocol
 
 from tvls.capture.limits import Limits
+from tvls.worker.classes import class_of
 
 
 class SetupFault(Exception):  # noqa: N818  (a fault of the setup, not of the program)
@@ -70,6 +71,9 @@ class Job:
     @property
     def method(self) -> Optional[str]:
         """Name of the target in its class, where the target is a method of one."""
-        return (
-            self.name.rpartition(".")[2] if isinstance(self.owner, type) and not isinstance(self.target, type) else None
-        )
+        return self.name.rpartition(".")[2] if isinstance(self.owner, type) and class_of(self.target) is None else None
+
+    @property
+    def maker(self) -> Any:
+        """What makes the instance to trace: a class or a partial of one; for a method the class that has it."""
+        return self.target if self.method is None else self.owner

@@ -6,7 +6,8 @@ import functools
 from contextlib import AbstractContextManager
 from typing import Any, Dict, List, Optional, Tuple
 
-from tvls.worker.frameworks.jax import arrays, device, failures, functions, libraries, linen, nnx
+from tvls.worker.classes import class_of
+from tvls.worker.frameworks.jax import arrays, device, failures, functions, libraries, linen, nnx, results
 from tvls.worker.frameworks.jax.failures import MACHINERY, explain
 from tvls.worker.frameworks.jax.instances import is_about_places
 from tvls.worker.frameworks.jax.modules import recorded_modules
@@ -62,8 +63,8 @@ def describe(value: object) -> Optional[Tuple[List[int], str]]:
 
 
 def kind_of(target: object, owner: object = None) -> str:
-    """Kind of a target that was not discovered in source: that of its class for a method, which `owner` is then."""
-    found = target if isinstance(target, type) else owner
+    """Kind of a target: that of its class for a method, which `owner` is then, and for a partial of a class."""
+    found = class_of(target) or owner
     if isinstance(found, type):
         if libraries.linen is not None and issubclass(found, libraries.linen.Module):
             return "flax.linen"
@@ -85,6 +86,8 @@ def capture(job: Job) -> Dict[str, Any]:
             traced = _traced(plan)
     with job.phase("trace"):
         failures.refuse_dead_values(traced.closed, job.target)
+        if traced.made is not None and job.kind == "jax.function":
+            results.refuse_unless_computed(traced.made, traced.closed.jaxpr, traced.plan.leaves, job)
     traced.plan.notes.extend(f"leaked_tracer:{name}" for name in failures.leaked_by(job.target))
     with job.phase("encode"):
         return document(traced, job)

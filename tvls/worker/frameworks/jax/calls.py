@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, cast
@@ -68,43 +69,125 @@ class Arguments:
     """Name of every positional argument."""
 
 
-def read_call(job: Job, target: object) -> Call:
-    """The saved inputs as Python values with abstract arrays. Raises SetupFault (`inputs`, `dtype`, `limit`)."""
+@dataclass
+class Given(Call):
+    """The call of a target. `places` tells where in the setup each positional argument stands."""
+
+    places: List[str]
+
+
+def read_call(job: Job, target: object) -> Given:
+    """The saved inputs as Python values with abstract arrays, named ones in the position that the target needs them in.
+
+    Raises SetupFault (`inputs`, `dtype`, `limit`).
+    """
     saved: Dict[str, Any] = job.setup.get("inputs") or {}
-    if "factory" not in saved:
-        return build_call(saved, "inputs", Budget(job.limits), described)
-    made = job.load_factory(saved["factory"])
+    if "factory" in saved:
+        return _bound(_factory_call(job.load_factory(saved["factory"]), target), target)
+    return _bound(build_call(saved, "inputs", Budget(job.limits), described), target)
+
+
+_FORMS = 'return {"args": (x, y), "kwargs": {"flag": True}}, or a mapping of named inputs such as {"x": x, "y": y}'
+
+
+def _factory_call(made: object, target: object) -> Call:
     if not isinstance(made, Mapping):
-        message = f"an inputs factory returns a mapping of named inputs or args and kwargs, not {lib.type_name(made)}"
-        raise SetupFault("inputs", message, "inputs.factory")
-    return _positional_first(_factory_call(cast("Mapping[Any, Any]", made)), target)
-
-
-def _factory_call(made: Mapping[Any, Any]) -> Call:
-    if made and set(made) <= {"args", "kwargs"}:
-        args, kwargs = made.get("args", ()), made.get("kwargs", {})
-        if isinstance(args, (list, tuple)) and isinstance(kwargs, Mapping):
-            return Call(list(cast("Sequence[Any]", args)), dict(cast("Mapping[str, Any]", kwargs)))
-        if "args" in made and "kwargs" in made:
-            raise SetupFault("inputs", "args must be a list or tuple, and kwargs a mapping", "inputs.factory")
-    wrong = [key for key in made if not isinstance(key, str)]
+        message = f"an inputs factory returns a mapping of named inputs or of args and kwargs, not {_type(made)}"
+        raise SetupFault("inputs", message, "inputs.factory", hint=_FORMS)
+    items = dict(cast("Mapping[Any, Any]", made))
+    own = {parameter.name for parameter in _parameters(target) if parameter.kind not in _VARIADIC}
+    reserved = {"args", "kwargs"} & set(items)
+    if reserved:
+        problem = _malformed(items)
+        if problem is None:
+            return Call(list(items.get("args", ())), dict(items.get("kwargs", {})))
+        if not reserved <= own:  # and they are not names of the function's own parameters
+            raise SetupFault("inputs", problem, "inputs.factory", hint=_FORMS)
+    wrong = [key for key in items if not isinstance(key, str)]
     if wrong:
         message = f"the names of inputs are strings, but the factory returned {lib.type_name(wrong[0])}"
-        raise SetupFault("inputs", message, "inputs.factory")
-    return Call([], dict(made))
+        raise SetupFault("inputs", message, "inputs.factory", hint=_FORMS)
+    return Call([], items)
 
 
-def _positional_first(call: Call, target: object) -> Call:
-    """Named inputs of positional-only parameters become positional, as only that can reach them."""
-    if call.args:
-        return call
-    kwargs = dict(call.kwargs)
-    args: List[Any] = []
-    for parameter in _parameters(target):
-        if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY or parameter.name not in kwargs:
+def _type(value: object) -> str:
+    return lib.type_name(value).replace("builtins.", "")
+
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _malformed(items: Dict[Any, Any]) -> Optional[str]:
+    """What keeps a mapping with `args` or `kwargs` in it from being the arguments of a call, or None."""
+    more = [key for key in items if key not in ("args", "kwargs")]
+    if more:
+        return f"the inputs factory returned {more[0]!r} beside {' and '.join(key for key in items if key not in more)}"
+    args, kwargs = items.get("args", ()), items.get("kwargs", {})
+    if not isinstance(args, (list, tuple)):
+        return f"the args that the inputs factory returned must be a list or tuple, not {_type(args)}"
+    if not isinstance(kwargs, Mapping):
+        return f"the kwargs that the inputs factory returned must be a mapping, not {_type(kwargs)}"
+    wrong: List[Any] = [key for key in cast("Mapping[Any, Any]", kwargs) if not isinstance(key, str)]
+    return (
+        f"the names of kwargs are strings, but the inputs factory returned {lib.type_name(wrong[0])}" if wrong else None
+    )
+
+
+def _bound(call: Call, target: object) -> Given:
+    """Named inputs of positional-only parameters become positional, as only that can reach them.
+
+    So do those of a transformed function: `jax.vmap` and `jax.grad` count positions, and map or refuse what has a name.
+    """
+    only = _moved(call, target, (inspect.Parameter.POSITIONAL_ONLY,))
+    if not _is_transformed(target):
+        return only
+    both = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    moved = _moved(call, target, both)
+    return moved if _takes(target, moved) else only
+
+
+def _moved(call: Call, target: object, kinds: Tuple[Any, ...]) -> Given:
+    args, kwargs = list(call.args), dict(call.kwargs)
+    places = [f"inputs.args[{index}]" for index in range(len(args))]
+    for parameter in _parameters(target)[len(args) :]:
+        if parameter.kind not in kinds or parameter.name not in kwargs:
             break
         args.append(kwargs.pop(parameter.name))
-    return Call(args, kwargs)
+        places.append(f"inputs.kwargs.{parameter.name}")
+    return Given(args, kwargs, places)
+
+
+def _is_transformed(target: object) -> bool:
+    """Whether a callable is a wrapper around a function whose parameters it may treat in its own way."""
+    layer: Any = target
+    for _ in range(_DEEPEST):
+        if isinstance(layer, functools.partial):
+            layer = cast("functools.partial[Any]", layer).func
+        elif inspect.ismethod(layer):
+            layer = layer.__func__
+        elif getattr(layer, "__wrapped__", None) is None:
+            break
+        elif lib.class_of(layer).__name__ == "PjitFunction" or getattr(layer, "method_handler_wrapped", False):
+            layer = layer.__wrapped__  # jit and the methods of Linen leave names as they are
+        else:
+            return True
+    return False
+
+
+_DEEPEST = 64
+
+
+def _takes(target: object, call: Call) -> bool:
+    """Whether the outermost wrapper, whatever it is around, has parameters for these arguments."""
+    try:
+        signature = inspect.signature(cast("Callable[..., Any]", target), follow_wrapped=False)
+    except (TypeError, ValueError):  # not every callable has a signature
+        return True
+    try:
+        signature.bind(*call.args, **call.kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def _parameters(target: object) -> List[inspect.Parameter]:
@@ -114,7 +197,7 @@ def _parameters(target: object) -> List[inspect.Parameter]:
         return []
 
 
-def arguments(call: Call, target: object, is_leaf: Optional[IsLeaf] = None) -> Arguments:
+def arguments(call: Given, target: object, is_leaf: Optional[IsLeaf] = None) -> Arguments:
     """Flatten a call. Names of inputs are those of the parameters of `target`, with the path into a container.
 
     What `is_leaf` finds stands in the description as `{"object": n}`, the n-th of all leaves.
@@ -141,8 +224,8 @@ def arguments(call: Call, target: object, is_leaf: Optional[IsLeaf] = None) -> A
 
     names = _argument_names(target, len(call.args))
     args = [
-        outline(item, describe(f"inputs.args[{index}]", names[index]), (), is_leaf)
-        for index, item in enumerate(call.args)
+        outline(item, describe(place, name), (), is_leaf)
+        for item, place, name in zip(call.args, call.places, names, strict=True)
     ]
     # JAX flattens dictionaries in order of their keys, and the leaves here have to follow
     kwargs = {

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Sequence, Set, Tuple, TypeVar, cast
 
+from tvls.worker.classes import class_of
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
@@ -67,18 +68,19 @@ def traced(job: Job) -> Traced:
 
 def _build(job: Job) -> Any:
     saved: Dict[str, Any] = job.setup.get("init") or {}
-    target = cast("type[Any]", job.owner if job.method is not None else job.target)
+    target = cast("type[Any]", class_of(job.maker))
     if "factory" in saved:
         model = job.load_factory(saved["factory"])
         if type(model) is not target:
+            wanted = job.name if job.maker is target else f"{target.__qualname__}, which {job.name} makes,"
             message = (
-                f"the init factory must return {job.name} itself, bound with model.bind(variables), "
+                f"the init factory must return {wanted} itself, bound with model.bind(variables), "
                 f"not {lib.type_name(model)}"
             )
             raise SetupFault("init", message, "init.factory")
         return model
     call = build_call(saved, "init", Budget(job.limits), generated)
-    return target(*call.args, **call.kwargs)
+    return job.maker(*call.args, **call.kwargs)
 
 
 def _initialise(job: Job, model: Any, given: Arguments, later: Needs) -> Tuple[Any, Axes]:

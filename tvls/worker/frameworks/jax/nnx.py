@@ -12,6 +12,7 @@ import types
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 
+from tvls.worker.classes import bound_arguments, class_of
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, is_array, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
@@ -245,7 +246,7 @@ def _shifted(
 
 
 def plan(job: Job) -> Plan:
-    """The plan of an NNX module class: built from `init` or returned by its factory, and put in eval mode."""
+    """The plan of an NNX module class: built from `init` and put in eval mode, or as its factory has made it."""
     if lib.nnx is None:
         raise SetupFault("setup", "flax.nnx is not installed in the capture environment")
     notes: List[str] = []
@@ -256,26 +257,30 @@ def plan(job: Job) -> Plan:
         if job.setup.get("mode", "eval") == "eval" and hasattr(own[0], "eval"):
             own[0].eval()
 
-    return plan_call(job, model if job.method is None else getattr(model, job.method), notes, prepare)
+    called = model if job.method is None else getattr(model, job.method)
+    # the mode of what a factory returns is the factory's choice
+    by_factory = "factory" in (job.setup.get("init") or {})
+    return plan_call(job, called, notes, None if by_factory else prepare)
 
 
 def _build(job: Job, notes: List[str]) -> Any:
     saved: Dict[str, Any] = job.setup.get("init") or {}
-    target = cast("type[Any]", job.owner if job.method is not None else job.target)
+    target = cast("type[Any]", class_of(job.maker))
     if "factory" in saved:
         model = job.load_factory(saved["factory"])
         owners = objects_of(model)
         if not callable(model) or not owners or not isinstance(owners[0], target):
-            message = f"the init factory must return an instance of {job.name}, not {lib.type_name(model)}"
+            message = f"the init factory must return an instance of {target.__qualname__}, not {lib.type_name(model)}"
             raise SetupFault("init", message, "init.factory")
         return model
     call = build_call(saved, "init", Budget(job.limits), generated)
     seed = int(job.setup.get("seed", 0))
-    streams = _streams_parameter(target, call.kwargs, len(call.args))
+    positional, named = bound_arguments(job.maker)
+    streams = _streams_parameter(target, {**named, **call.kwargs}, positional + len(call.args))
 
     def construct() -> Any:
         extra = {streams: lib.nnx.Rngs(seed)} if streams is not None else {}
-        return target(*call.args, **call.kwargs, **extra)
+        return job.maker(*call.args, **call.kwargs, **extra)
 
     notes.append("freshly_initialised")
     errors = lib.jax.errors

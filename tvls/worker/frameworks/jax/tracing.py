@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
 
 from tvls.worker.frameworks.jax import libraries as lib
-from tvls.worker.frameworks.jax import program
+from tvls.worker.frameworks.jax import program, results
 from tvls.worker.frameworks.jax.calls import Leaf
 from tvls.worker.frameworks.jax.failures import naming
 from tvls.worker.frameworks.jax.internals import unbound_axis
 from tvls.worker.frameworks.jax.modules import Modules
+from tvls.worker.frameworks.jax.results import Made
 from tvls.worker.frameworks.jax.trees import outputs, resolve
 from tvls.worker.job import Job
 
@@ -53,17 +54,21 @@ class Traced:
     outputs: Dict[str, Any]
     written: Dict[str, int]
     """Outputs that are new state, by name; among them what a call only passed through."""
+    made: Optional[Made] = None
+    """What the call returned where that is no array but something to call."""
 
 
 def trace(plan: Plan) -> Traced:
     """Trace a plan. Exceptions of the user's code pass through."""
     found: Dict[str, Any] = {}
     state: Dict[str, int] = {}
+    made: List[Optional[Made]] = []
 
     def tvls_entry(*tracers: Any) -> List[Any]:  # stacks.py knows this name: frames outside it are not the program's
         arrays: List[Any] = []
         result = plan.run(tracers)
         written = result if isinstance(result, Written) else Written(result, {})
+        made[:] = [results.made_by(written.result)]
         found.update(outputs(written.result, arrays))
         for name, array in written.state.items():
             state[name] = len(arrays)
@@ -78,7 +83,7 @@ def trace(plan: Plan) -> Traced:
     with naming(plan.leaves):
         closed, axes = with_axes(attempt)
     plan.notes += [note for note in axis_notes(axes) if note not in plan.notes]
-    return Traced(plan, closed, found, state)
+    return Traced(plan, closed, found, state, made[-1])
 
 
 Axes = List[Tuple[str, int]]
