@@ -107,3 +107,23 @@ async def test_a_cold_worker_gives_the_same_capture(
 
 async def _no_warm(*_: object) -> None:
     return None
+
+
+async def test_straight_line_code_costs_what_its_length_is(models: Environment, workspace: Path) -> None:
+    # R22: generated models are functions of thousands of lines; work for each of them that grows with all takes minutes
+    lines = "".join(f"    x{i + 1} = x{i} + 1.0\n" for i in range(3000))
+    (workspace / "model.py").write_text(f"import jax.numpy as jnp\ndef net(x0):\n{lines}    return jnp.sin(x3000)\n")
+    pool = WorkerPool()
+    try:
+        request = request_for(workspace, args=[X], limits={"seconds": 30})
+        document: Any = await pool.trace(models, request, on_progress=lambda phase: None)
+    finally:
+        await pool.aclose()
+    assert len(document["operations"]) == 3001
+    frames = [document["frames"][index] for operation in document["operations"] for index in operation["frames"]]
+    own = [frame for frame in frames if frame["workspace"]]
+    assert [(frame["line"], frame["column"], frame["endColumn"]) for frame in own[10:12]] == [
+        (13, 10, 19),
+        (14, 10, 19),
+    ]
+    assert len(document["observations"]) == 3002

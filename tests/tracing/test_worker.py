@@ -335,6 +335,77 @@ async def test_what_an_import_finds_in_place_of_the_file_is_told_apart(
     assert "finds the workspace's other/pkg/model.py, not its pkg/model.py" in message
 
 
+@pytest.mark.parametrize("lines", [1900, 10_000])
+async def test_a_function_of_many_lines_and_locals_is_recorded_in_time(
+    pool: WorkerPool, workspace: Path, python: str, lines: int
+) -> None:
+    # R25: one look at all locals for each line would take minutes
+    body = "".join(f"    x{i} = Array({i})\n" for i in range(lines))
+    write(workspace, model=f"from fakearrays import Array\ndef net(n=1):\n{body}    x0 = Array(7)\n    return n\n")
+    document = await trace(pool, workspace, python, limits={"seconds": 20})
+    assert document["outputs"] == {"static": 1}
+    found = seen(document)
+    assert found[lines + 2, f"x{lines - 1}"] == [((lines - 1,), 1)]
+    assert found[3, "x0"] == [((0,), 1)]
+    assert found[lines + 3, "x0"] == [((7,), 1)]
+    assert len(found) == lines + 1
+
+
+async def test_a_deep_recursion_of_a_long_function_fails_in_time(
+    pool: WorkerPool, workspace: Path, python: str
+) -> None:
+    body = "    if n < 0:\n" + "        x = n\n" * 9998
+    write(
+        workspace,
+        model=f"import sys\nsys.setrecursionlimit(6000)\ndef net(n=4000):\n{body}"
+        "    return net(n - 1) if n else 1 / 0\n",
+    )
+    failure = (await trace(pool, workspace, python, limits={"seconds": 20}))["failure"]
+    assert (failure["type"], failure["frames"][0]["line"]) == ("ZeroDivisionError", 10_003)
+
+
+GENERATORS = """
+from fakearrays import Array
+def net():
+    kept.append(numbers())
+    next(kept[0])
+    text = [g for g in [1]]
+    del text
+    return later(lambda: x)
+kept = []
+def numbers():
+    a = Array(1)
+    yield a
+    b = Array(2)
+def later(f):
+    global x
+    x = Array(3)
+    y = f()
+    def inner():
+        nonlocal y
+        y = Array(4)
+    inner()
+    try:
+        z = Array(5); z = Array(6); z.missing
+    except AttributeError:
+        return len(kept)
+"""
+
+
+async def test_unfinished_generators_cells_and_handled_errors_are_recorded(
+    pool: WorkerPool, workspace: Path, python: str
+) -> None:
+    # R25
+    write(workspace, model=GENERATORS)
+    document = await trace(pool, workspace, python)
+    assert document["outputs"] == {"static": 1}
+    found = {name: shapes for (_, name), shapes in seen(document).items()}
+    assert found["a"] == [((1,), 1)]
+    assert "b" not in found
+    assert ((4,), 1) in found["y"]
+    assert ((6,), 1) in found["z"]
+
+
 async def test_a_trace_that_fails_keeps_the_shapes_up_to_the_failing_line(
     pool: WorkerPool, workspace: Path, python: str
 ) -> None:

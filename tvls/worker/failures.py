@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import os
 import re
@@ -148,8 +149,8 @@ def _repeated(fault: BaseException) -> Optional[str]:
     while traceback is not None:
         names.append(traceback.tb_frame.f_code.co_name)
         traceback = traceback.tb_next
-    common = max(set(names), key=names.count) if names else None
-    return f"`{common}`" if common is not None and names.count(common) > 10 else None
+    [(common, count)] = collections.Counter(names).most_common(1) or [("", 0)]
+    return f"`{common}`" if count > 10 else None
 
 
 def _missing_module(name: str, places: Places) -> str:

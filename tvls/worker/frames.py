@@ -69,24 +69,53 @@ def make_frame(
 def traceback_frames(places: Places, traceback: Optional[TracebackType]) -> List[Frame]:
     """Frames of a traceback, innermost first, without those of the worker itself."""
     frames: List[Frame] = []
+    positions = CodePositions()
     while traceback is not None:
         code = traceback.tb_frame.f_code
         own = code.co_filename.startswith(_WORKER) or traceback.tb_frame.f_globals.get("__name__", "").startswith(_OWN)
         # Python itself hides the import machinery where it is all that stands between an import and a module.
         if not own and not code.co_filename.startswith("<frozen importlib"):
-            line, end_line, column, end_column = _position(code, traceback)
+            position: Position = positions.at(code, traceback.tb_lasti)
+            if position[0] != traceback.tb_lineno:
+                position = traceback.tb_lineno, None, None, None
             name: str = getattr(code, "co_qualname", code.co_name)
-            frames.append(make_frame(places.portable(code.co_filename), name, line, column, end_line, end_column))
+            frames.append(make_frame(places.portable(code.co_filename), name, *position))
         traceback = traceback.tb_next
     frames.reverse()
     return frames
 
 
-def _position(code: CodeType, traceback: TracebackType) -> Tuple[int, Optional[int], Optional[int], Optional[int]]:
-    # `co_positions` is there from 3.11 on.
-    positions: Any = getattr(code, "co_positions", None)
-    if positions is not None and traceback.tb_lasti >= 0:
-        for index, (line, end_line, column, end_column) in enumerate(positions()):
-            if index == traceback.tb_lasti // 2 and line == traceback.tb_lineno:
-                return line, end_line, column, end_column
-    return traceback.tb_lineno, None, None, None
+Position = Tuple[int, Optional[int], Optional[int], Optional[int]]
+"""Line, column, end line, end column, as `FrameTable.add` takes them."""
+
+
+class CodePositions:
+    """Where the instructions of code objects stand in their source. The positions of a code object are decoded once,
+    and not for each instruction anew: a function of ten thousand lines is asked about ten thousand times."""
+
+    def __init__(self) -> None:
+        # By identity: a code object hashes everything in it at every question.
+        self._known: Dict[int, Tuple[CodeType, List[Tuple[Optional[int], ...]]]] = {}
+
+    def at(self, code: CodeType, offset: int) -> Position:
+        """Of the instruction at `offset`, in bytes. Python 3.10 knows lines only."""
+        known = self._known.get(id(code))
+        if known is None:
+            known = self._known[id(code)] = code, _decoded(code)
+        index = offset // 2
+        if 0 <= index < len(known[1]):
+            line, end_line, column, end_column = known[1][index]
+            if line is not None:
+                return line, column, end_line, end_column
+        return code.co_firstlineno, None, None, None
+
+
+def _decoded(code: CodeType) -> List[Tuple[Optional[int], ...]]:
+    """Line, end line, column and end column of each instruction."""
+    positions: Any = getattr(code, "co_positions", None)  # from Python 3.11 on
+    if positions is not None:
+        return list(positions())
+    lines: List[Tuple[Optional[int], ...]] = []
+    for start, end, line in code.co_lines():
+        lines += [(line, None, None, None)] * ((end - start) // 2)
+    return lines

@@ -1,17 +1,18 @@
 """Shapes of local arrays, line by line, while workspace code runs under a trace.
 
 Only workspace code pays: `sys.monitoring` sends line events of its code objects (Python 3.12 and newer), and before
-that its modules are compiled with recording calls (see `rewrite`). A local counts at the line that ran when it
-appeared or was bound anew, an argument at its `def` line, a returned array as the name `return`.
+that, or where a module is long, it is compiled with recording calls (see `rewrite`). A local counts at the line that
+ran when it appeared or was bound anew, an argument at its `def` line, a returned array as the name `return`.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import opcode
 import sys
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, cast
 
 from tvls.capture.document import Observation, Seen
 from tvls.worker.places import Places
@@ -28,7 +29,19 @@ _Where = Tuple[str, str, int, str]  # path, function, line, name
 _What = Tuple[Tuple[int, ...], str]  # shape, dtype
 
 RETURN = "return"
+_LONG = 2000
+"""Lines of a module from which on it is rewritten on every Python."""
 _OPTIMIZED = 0x1  # function bodies; module and class bodies do not have the flag
+_VARARGS, _VARKEYWORDS = 0x4, 0x8
+_UNBOUND = object()
+_EXTENDED = opcode.opmap["EXTENDED_ARG"]
+_BINDING = frozenset(
+    opcode.opmap[name] for name in ("STORE_FAST", "STORE_DEREF", "DELETE_FAST", "DELETE_DEREF") if name in opcode.opmap
+)
+# Two locals in one argument, four bits each, from Python 3.13 on. Of one pair the second is only read: no harm.
+_BINDING_PAIRS = frozenset(
+    opcode.opmap[name] for name in ("STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST") if name in opcode.opmap
+)
 _PLAIN = frozenset(
     {
         int,
@@ -62,24 +75,32 @@ class Probe:
         self._stop: Optional[Callable[[], None]] = None
         self._sites: List[Tuple[str, Site]] = []
         self._active = False
-        if not MONITORING:
-            setattr(builtins, SAW, self._saw)
-        self._codes: List[CodeType] = []
+        self._rewritten: set[str] = set()
+        setattr(builtins, SAW, self._saw)
+        self._codes: List[CodeType] = []  # also keeps alive what the keys of _bound are the identity of
+        self._bound: Dict[int, Dict[int, Tuple[str, ...]]] = {}
 
     def add_code(self, code: CodeType) -> None:
         """A workspace module was compiled: its functions are to be watched."""
+        if not MONITORING or self.places.workspace_path(code.co_filename) in self._rewritten:
+            return
         self._codes.append(code)
-        if self._stop is not None and MONITORING:
+        if self._stop is not None:
             _watch_code(self._tool, code)
 
     def start(self) -> None:
         if self._stop is None:
-            self._stop = self._start_monitoring() if MONITORING else self._start_recording()
+            self._active = True
+            self._stop = self._start_monitoring() if MONITORING else lambda: None
 
     def stop(self) -> None:
         if self._stop is not None:
             stop, self._stop = self._stop, None
-            stop()
+            self._active = False
+            try:
+                stop()
+            except Exception as fault:  # noqa: BLE001 - reported there
+                self._fault(fault)
 
     def observations(self) -> List[Observation]:
         """In order of path, line and name. A function seen in the current phase counts with that phase alone: the
@@ -122,25 +143,44 @@ class Probe:
     def _enter(self, frame: FrameType, path: str) -> "_Locals":
         code = frame.f_code
         function: str = getattr(code, "co_qualname", code.co_name)
-        values = dict(frame.f_locals)
+        bound = self._bound.get(id(code))
+        if bound is None:
+            bound = self._bound[id(code)] = bound_names(code)
+        locals_ = _Locals(path, function, bound, frame.f_lineno)
         # Negative: the line of the first decorator or of `def`; told apart when the observations are read.
         first = -code.co_firstlineno
-        for name, value in values.items():
-            if not name.startswith("."):
-                self._record(path, function, first, name, value)
-        return _Locals(path, function, values, frame.f_lineno)
+        locals_.pending = dict.fromkeys(_arguments(code), first)
+        self._look(frame, locals_)
+        return locals_
 
     def _line(self, frame: FrameType, locals_: "_Locals", line: int) -> None:
-        values = dict(frame.f_locals)
-        before = locals_.values
-        for name, value in values.items():
-            if (name not in before or before[name] is not value) and not name.startswith("."):
-                self._record(locals_.path, locals_.function, locals_.line, name, value)
-        locals_.values = values
+        """`line` is about to run, and the line before it has. What that bound is looked at before it is bound anew, and
+        not at once: asking a frame for a local costs as much as the frame has locals."""
+        pending = locals_.pending
+        for name in locals_.bound.get(locals_.line, ()):
+            pending[name] = locals_.line
         locals_.line = line
+        if pending and any(name in pending for name in locals_.bound.get(line, ())):
+            self._look(frame, locals_)
+
+    def _look(self, frame: FrameType, locals_: "_Locals") -> None:
+        """Record the pending names that hold another object than before."""
+        values, known = frame.f_locals, locals_.values
+        for name, line in locals_.pending.items():
+            value = values.get(name, _UNBOUND)
+            if value is _UNBOUND:
+                known.pop(name, None)
+            elif known.get(name, _UNBOUND) is not value and not name.startswith("."):
+                known[name] = value
+                self._record(locals_.path, locals_.function, line, name, value)
+        locals_.pending = {}
+
+    def _unwind(self, frame: FrameType, locals_: "_Locals") -> None:
+        self._line(frame, locals_, locals_.line)
+        self._look(frame, locals_)
 
     def _leave(self, frame: FrameType, locals_: "_Locals", value: object) -> None:
-        self._line(frame, locals_, locals_.line)
+        self._unwind(frame, locals_)
         self._record(locals_.path, locals_.function, locals_.line, RETURN, value)
 
     def _fault(self, fault: Exception) -> None:
@@ -148,24 +188,20 @@ class Probe:
         sys.stderr.write(f"tvls: shapes of locals are incomplete: {type(fault).__name__}: {fault}\n")
         self.stop()
 
-    # --- Python 3.10 and 3.11 -----------------------------------------------------------------------------------------
+    # --- recording calls ----------------------------------------------------------------------------------------------
 
-    def instrument(self, path: str, tree: ast.Module) -> None:
-        """Insert recording calls into a workspace module that is about to be compiled."""
+    def instrument(self, path: str, text: bytes) -> Optional[Callable[[ast.Module], None]]:
+        """What inserts recording calls into the tree of a workspace module; None where it is watched from outside."""
+        # For each line event Python may read the function's whole line table: endless for a very long function.
+        if MONITORING and text.count(b"\n") <= _LONG:
+            return None
+        self._rewritten.add(path)
 
         def add_site(site: Site) -> int:
             self._sites.append((path, site))
             return len(self._sites) - 1
 
-        rewrite(tree, add_site)
-
-    def _start_recording(self) -> Callable[[], None]:
-        self._active = True
-
-        def stop() -> None:
-            self._active = False
-
-        return stop
+        return lambda tree: rewrite(tree, add_site, walruses=b":=" in text)
 
     def _saw(self, number: int, *values: object) -> object:
         if self._active:
@@ -220,7 +256,7 @@ class Probe:
         def on_unwind(frame: FrameType, code: CodeType, offset: int, exception: object) -> None:
             locals_ = live.pop(frame, None)
             if locals_ is not None:
-                self._line(frame, locals_, locals_.line)
+                self._unwind(frame, locals_)
 
         monitoring.register_callback(tool, events.PY_START, guarded(on_start))
         monitoring.register_callback(tool, events.LINE, guarded(on_line))
@@ -235,21 +271,52 @@ class Probe:
             for event in (events.PY_START, events.LINE, events.PY_RETURN, events.PY_UNWIND):
                 monitoring.register_callback(tool, event, None)
             monitoring.free_tool_id(tool)
+            for frame, locals_ in live.items():  # generators that nobody finished
+                self._unwind(frame, locals_)
             live.clear()
 
         return stop
 
 
 class _Locals:
-    """What a frame's locals were at the last event, and the line that has been running since."""
+    """What is known of a frame's locals."""
 
-    __slots__ = ("function", "line", "path", "values")
+    __slots__ = ("bound", "function", "line", "path", "pending", "values")
 
-    def __init__(self, path: str, function: str, values: Dict[str, object], line: int) -> None:
+    def __init__(self, path: str, function: str, bound: Dict[int, Tuple[str, ...]], line: int) -> None:
         self.path = path
         self.function = function
-        self.values = values
+        self.bound = bound
+        """Names that each line may bind."""
         self.line = line
+        """The line that has been running since the last event."""
+        self.values: Dict[str, object] = {}
+        """What each local was when it was last looked at."""
+        self.pending: Dict[str, int] = {}
+        """Locals bound since then, with the line that did it."""
+
+
+def _arguments(code: CodeType) -> Tuple[str, ...]:
+    flags = bool(code.co_flags & _VARARGS) + bool(code.co_flags & _VARKEYWORDS)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
+
+
+def bound_names(code: CodeType) -> Dict[int, Tuple[str, ...]]:
+    """Locals that each line of a function binds or unbinds, from its bytecode. For Python 3.12 and newer."""
+    local = (*code.co_varnames, *(name for name in code.co_cellvars if name not in code.co_varnames), *code.co_freevars)
+    instructions, found = code.co_code, cast("Dict[int, Dict[str, None]]", {})
+    for start, end, line in code.co_lines():
+        extended = 0
+        for at in range(start, end, 2):
+            operation, argument = instructions[at], extended | instructions[at + 1]
+            extended = argument << 8 if operation == _EXTENDED else 0
+            if operation in _BINDING and line is not None:
+                names = found.setdefault(line, {})
+                names[local[argument]] = None
+            elif operation in _BINDING_PAIRS and line is not None:
+                names = found.setdefault(line, {})
+                names[local[argument >> 4]] = names[local[argument & 15]] = None
+    return {line: tuple(names) for line, names in found.items()}
 
 
 class _DefLines:

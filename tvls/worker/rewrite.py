@@ -29,21 +29,28 @@ class Site:
     names: Tuple[Name, ...]
 
 
-def rewrite(tree: ast.Module, add_site: Callable[[Site], int]) -> None:
-    """Insert the calls in place. `add_site` answers the number by which a call names its site."""
-    _definitions(tree.body, "", add_site)
+@dataclass(frozen=True)
+class _Rules:
+    add_site: Callable[[Site], int]
+    walruses: bool
 
 
-def _definitions(body: Sequence[ast.stmt], prefix: str, add_site: Callable[[Site], int]) -> None:
+def rewrite(tree: ast.Module, add_site: Callable[[Site], int], *, walruses: bool = True) -> None:
+    """Insert the calls in place. `add_site` answers the number by which a call names its site. Without `walruses` no
+    expression is searched for `name := value`, which is most of the work."""
+    _definitions(tree.body, "", _Rules(add_site, walruses))
+
+
+def _definitions(body: Sequence[ast.stmt], prefix: str, rules: _Rules) -> None:
     """Find function definitions in statements that are not a function's own."""
     for statement in body:
         if isinstance(statement, ast.ClassDef):
-            _definitions(statement.body, f"{prefix}{statement.name}.", add_site)
+            _definitions(statement.body, f"{prefix}{statement.name}.", rules)
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            _Function(f"{prefix}{statement.name}", add_site).rewrite(statement)
+            _Function(f"{prefix}{statement.name}", rules).rewrite(statement)
         else:
             for inner in _inner_bodies(statement):
-                _definitions(inner, prefix, add_site)
+                _definitions(inner, prefix, rules)
 
 
 def _inner_bodies(statement: ast.AST) -> List[List[ast.stmt]]:
@@ -59,9 +66,9 @@ def _inner_bodies(statement: ast.AST) -> List[List[ast.stmt]]:
 
 
 class _Function:
-    def __init__(self, qualname: str, add_site: Callable[[Site], int]) -> None:
+    def __init__(self, qualname: str, rules: _Rules) -> None:
         self.qualname = qualname
-        self.add_site = add_site
+        self.rules = rules
 
     def rewrite(self, function: "ast.FunctionDef | ast.AsyncFunctionDef") -> None:
         arguments = function.args
@@ -77,10 +84,11 @@ class _Function:
         result: List[ast.stmt] = []
         for statement in body:
             if isinstance(statement, _DEFINITIONS):
-                _definitions([statement], f"{self.qualname}.<locals>.", self.add_site)
+                _definitions([statement], f"{self.qualname}.<locals>.", self.rules)
                 result.append(statement)
                 continue
-            self._walruses(statement)
+            if self.rules.walruses:
+                self._walruses(statement)
             if isinstance(statement, ast.Return) and statement.value is not None:
                 value = statement.value
                 statement.value = self.recorded([(_RETURN, statement.lineno)], value)
@@ -130,7 +138,7 @@ class _Function:
         return call
 
     def _call(self, names: List[Name], values: List[ast.expr]) -> ast.Call:
-        site = self.add_site(Site(self.qualname, tuple(names)))
+        site = self.rules.add_site(Site(self.qualname, tuple(names)))
         return ast.Call(ast.Name(SAW, ast.Load()), [ast.Constant(site), *values], [])
 
 

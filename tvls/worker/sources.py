@@ -30,8 +30,9 @@ class SourceLog:
         self.places = places
         self.on_code: Optional[Callable[[CodeType], None]] = None
         """Called with the code object of each workspace module before it runs."""
-        self.on_tree: Optional[Callable[[str, ast.Module], None]] = None
-        """Called with path and syntax tree of each workspace module before it is compiled, to change the tree."""
+        self.on_text: Optional[Callable[[str, bytes], Optional[Callable[[ast.Module], None]]]] = None
+        """Called with path and text of each workspace module; may answer what is to change its tree before it is
+        compiled."""
         self._digests: Dict[str, str] = {}
         self._texts: Dict[str, bytes] = {}
         self._states: Dict[str, Tuple[int, int, int]] = {}
@@ -55,12 +56,13 @@ class SourceLog:
                 log._quiet = False
             log._digests[path] = "sha256:" + hashlib.sha256(data).hexdigest()
             log._texts[path] = data
-            instrument = log.on_tree
             # Numba compiles bytecode, and knows nothing of the calls that would be inserted.
-            if instrument is None or b"numba" in data:
+            asked = log.on_text if b"numba" not in data else None
+            instrument = None if asked is None else asked(path, data)
+            if instrument is None:
                 code: CodeType = self.source_to_code(data, filename)
             else:
-                with _instrumented_compile(filename, lambda tree: instrument(path, tree)):
+                with _instrumented_compile(filename, instrument):
                     code = self.source_to_code(data, filename)
             if log.on_code is not None:
                 log.on_code(code)

@@ -20,7 +20,7 @@ from tvls.worker import containment, factories, failures, frameworks
 from tvls.worker.frames import FrameTable
 from tvls.worker.job import Job, SetupFault
 from tvls.worker.places import Places
-from tvls.worker.probe import MONITORING, Probe
+from tvls.worker.probe import Probe
 from tvls.worker.sources import SourceLog
 
 
@@ -45,11 +45,10 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
 
     sources.install()
     try:
-        # before the framework is loaded: in the repository of a library that it imports, those are modules of the workspace
+        # before the framework is loaded: what that imports may be the workspace, where its own libraries are developed
         probe = state.probe = Probe(places, lambda value: state.adapter.describe(value), sources.text)
         sources.on_code = probe.add_code
-        if not MONITORING:
-            sources.on_tree = probe.instrument
+        sources.on_text = probe.instrument
         progress("start")
         adapter, versions = load_framework(setup["framework"])
         state.adapter = adapter

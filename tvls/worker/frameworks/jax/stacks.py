@@ -8,9 +8,9 @@ The machinery that every equation passes through alike is left out; library func
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, Callable, Dict, List, Tuple
 
+from tvls.worker.frames import CodePositions
 from tvls.worker.job import FrameRegistry
 
 _SKIP, _CUT = -1, -2
@@ -40,6 +40,7 @@ def make_stacks(frames: FrameRegistry) -> Callable[[Any, Frames], Frames]:
     by_position: Dict[Tuple[int, int], int] = {}
     by_traceback: Dict[Any, Frames] = {}
     alive: List[Any] = []  # code objects whose id is a key of by_position
+    positions = CodePositions()
 
     def resolve(traceback: Any) -> Frames:
         codes, offsets = traceback.raw_frames()
@@ -48,7 +49,7 @@ def make_stacks(frames: FrameRegistry) -> Callable[[Any, Frames], Frames]:
             position = (id(code), offset)
             index = by_position.get(position)
             if index is None:
-                index = by_position[position] = _intern(frames, traceback, code, offset)
+                index = by_position[position] = _intern(frames, positions, code, offset)
                 alive.append(code)
             if index >= 0:
                 found.append(index)
@@ -67,7 +68,7 @@ def make_stacks(frames: FrameRegistry) -> Callable[[Any, Frames], Frames]:
     return stack
 
 
-def _intern(frames: FrameRegistry, traceback: Any, code: Any, offset: int) -> int:
+def _intern(frames: FrameRegistry, positions: CodePositions, code: Any, offset: int) -> int:
     filename: str = code.co_filename
     if code.co_name in _BOUNDARIES and filename.endswith(_TRACER_FILE):
         return _CUT
@@ -77,10 +78,4 @@ def _intern(frames: FrameRegistry, traceback: Any, code: Any, offset: int) -> in
         return _SKIP
     if filename.endswith(_INTERCEPTION[0]) and code.co_name in _INTERCEPTION[1]:
         return _SKIP
-    if sys.version_info >= (3, 11):
-        positions = list(code.co_positions())
-        line, end_line, column, end_column = positions[offset // 2] if offset // 2 < len(positions) else (None,) * 4
-        if line is not None:
-            return frames.add(filename, code.co_qualname, line, column, end_line, end_column)
-    line = int(traceback.code_addr2line(code, offset))
-    return frames.add(filename, getattr(code, "co_qualname", code.co_name), line, None, None, None)
+    return frames.add(filename, getattr(code, "co_qualname", code.co_name), *positions.at(code, offset))
