@@ -208,7 +208,10 @@ async def test_discover(tmp_path: Path) -> None:
     )
     # a base outside the path that was asked for is followed, and not reported
     found = await discover([tmp_path / "tools"])
-    assert [(t.name, t.kind, t.line) for t in found] == [("Mine", "flax.linen", 2)]
-    assert [t.name for t in await discover([tmp_path / "tools" / "use.py", tmp_path / "src"])] == ["Mine", "Net"]
+    assert [(t.name, t.kind, t.line) for t in found.targets] == [("Mine", "flax.linen", 2)]
+    assert [t.name for t in (await discover([tmp_path / "tools" / "use.py", tmp_path / "src"])).targets] == [
+        "Mine",
+        "Net",
+    ]
     with pytest.raises(FileNotFoundError):
         await discover([tmp_path / "nowhere"])

@@ -215,10 +215,17 @@ class _Reader:
                 pass
 
     def conditional(self, node: ast.If) -> Branch:
-        then, otherwise = _imported(node.test)
-        arms = [Arm(tuple(self.block(node.body)), then)]
+        arms: list[Arm] = []
+        reached = True
+        while True:
+            then, otherwise = _imported(node.test)
+            arms.append(Arm(tuple(self.block(node.body)), reached and then))
+            reached = reached and otherwise
+            if len(node.orelse) != 1 or not isinstance(following := node.orelse[0], ast.If):
+                break
+            node = following  # `elif`: one more arm, not one more level
         if node.orelse:
-            arms.append(Arm(tuple(self.block(node.orelse)), otherwise))
+            arms.append(Arm(tuple(self.block(node.orelse)), reached))
         return Branch(tuple(arms), exhaustive=bool(node.orelse))
 
     def assignment(self, targets: list[ast.expr], value: ast.expr | None, node: ast.stmt, ops: list[Op]) -> None:
@@ -411,6 +418,13 @@ def dotted(node: ast.expr) -> Dotted | None:
     return tuple(reversed(parts))
 
 
+def _owner(node: ast.expr) -> ast.expr:
+    """What a chain of attributes starts from: chains are long, so they are not walked once for each link."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
 def _last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
@@ -466,7 +480,7 @@ def _body(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> _Bod
         if isinstance(node, ast.Call):
             name = dotted(node.func)
             if name is None:
-                stack.append(node.func)
+                stack.append(_owner(node.func))
             else:
                 uses.add((name, True))
             stack.extend(node.args)
@@ -474,7 +488,7 @@ def _body(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> _Bod
         elif isinstance(node, ast.Attribute):
             name = dotted(node)
             if name is None:
-                stack.append(node.value)
+                stack.append(_owner(node))
             else:
                 uses.add((name, False))
         elif isinstance(node, ast.Constant):

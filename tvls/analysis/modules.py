@@ -14,7 +14,14 @@ from tvls.analysis.known import LIBRARIES, LIBRARY_MARKS
 Key = tuple[object, ...]
 """What is remembered of a path to notice a change; `None` stands for a path that is not there."""
 
+FOLDER: Key = ("folder",)
+SPECIAL: Key = ("special",)
+"""A FIFO, a socket or a device: never opened, and nothing that an import reads."""
+
 INIT = "__init__.py"
+_LONGEST_MODULE = 1000
+_MOST_PARTS = 100
+"""Characters and parts of a dotted module name; what is longer is no module of a workspace."""
 
 
 class Files:
@@ -24,11 +31,6 @@ class Files:
         self.buffers: dict[str, tuple[int, str]] = {}
         self._versions = 0
         self._keys: dict[str, Key | None] = {}
-        self._folders: dict[str, bool] = {}
-
-    def refresh(self) -> None:
-        self._keys.clear()
-        self._folders.clear()
 
     def put(self, path: str, text: str | None) -> None:
         """Sets or ends the unsaved text of a file."""
@@ -48,18 +50,21 @@ class Files:
         else:
             try:
                 found = os.stat(path)  # noqa: PTH116 - plain strings: this is the hot path of a warm index
-                folder = (found.st_mode & 0o170000) == 0o040000
-                key = ("folder",) if folder else (found.st_mtime_ns, found.st_size, found.st_ino)
+                if (kind := found.st_mode & 0o170000) == 0o100000:
+                    key = (found.st_mtime_ns, found.st_size, found.st_ino)
+                else:
+                    key = FOLDER if kind == 0o040000 else SPECIAL
             except (OSError, ValueError):
                 key = None
         self._keys[path] = key
         return key
 
     def is_file(self, path: str) -> bool:
-        return (key := self.key(path)) is not None and key != ("folder",)
+        """Is there text: a regular file, or a buffer?"""
+        return (key := self.key(path)) is not None and key != FOLDER and key != SPECIAL
 
     def is_folder(self, path: str) -> bool:
-        return self.key(path) == ("folder",)
+        return self.key(path) == FOLDER
 
 
 def _is_library_source(files: Files, folder: str) -> bool:
@@ -71,14 +76,29 @@ def _inside(folder: str, root: str) -> bool:
     return folder == root or folder.startswith(root.rstrip("/\\") + os.sep)
 
 
+def holder(path: str, roots: Sequence[str]) -> str | None:
+    """The innermost workspace folder that holds a path. Nothing outside it is imported for the path's sake."""
+    return max((root for root in roots if _inside(path, root)), key=len, default=None)
+
+
+def importable(path: str) -> bool:
+    """Can an import name the file? `a.b.py` cannot: its dot would mean a package."""
+    stem = os.path.basename(path).removesuffix(".py")
+    return bool(stem) and "." not in stem
+
+
 def package_root(files: Files, path: str, roots: Sequence[str]) -> str:
-    """Parent of the topmost package that a file is in.
+    """Parent of the topmost package that a file is in; never above the workspace folder that holds the file.
 
     A package that merely has a library's name is not the topmost one where its parent can be: `lab/jax/__init__.py`
     with no `lab/__init__.py` is `lab.jax`, as `jax` would hide the library from its own files.
     """
+    return _package_root(files, path, roots, holder(path, roots))
+
+
+def _package_root(files: Files, path: str, roots: Sequence[str], limit: str | None) -> str:
     folder = os.path.dirname(path)
-    while files.is_file(os.path.join(folder, INIT)):
+    while folder != limit and "." not in os.path.basename(folder) and files.is_file(os.path.join(folder, INIT)):
         parent = os.path.dirname(folder)
         if parent == folder:
             break
@@ -100,13 +120,13 @@ def package_root(files: Files, path: str, roots: Sequence[str]) -> str:
 def home(files: Files, path: str, roots: Sequence[str], imports: Iterable[tuple[str, int]]) -> tuple[str, str]:
     """`(root, module)` of a file: with `root` on `sys.path`, `module` is its dotted name.
 
-    `imports` are the modules (and levels) that the file itself imports. They tell folders without `__init__.py` that
-    are packages after all: the file imports relatively, or names the folder that it is in.
+    `root` lies in the workspace folder that holds the file. `imports` are the modules (and levels) that the file itself
+    imports. They tell folders without `__init__.py` that are packages after all: the file imports relatively, or names
+    the folder that it is in.
     """
     root = package_root(files, path, roots)
-    limit = max((r for r in roots if _inside(root, r)), key=len, default=root)
-    parts = os.path.relpath(path, root).split(os.sep)
-    up = len(parts) - 1
+    limit = holder(path, roots) or root
+    up = len(os.path.relpath(path, root).split(os.sep)) - 1
     wanted = up
     folders = os.path.relpath(root, limit).split(os.sep) if root != limit else []
     for module, level in imports:
@@ -114,11 +134,21 @@ def home(files: Files, path: str, roots: Sequence[str], imports: Iterable[tuple[
             wanted = max(wanted, level)
         elif level == 0 and (top := module.partition(".")[0]) in folders and top not in LIBRARIES:
             wanted = max(wanted, up + len(folders) - folders.index(top))
-    while wanted > up and root != limit:
+    while wanted > up and root != limit and "." not in os.path.basename(root):
         root = os.path.dirname(root)
         up += 1
-    module = os.path.relpath(path, root).removesuffix(".py").replace(os.sep, ".")
-    return root, module.removesuffix(".__init__")
+    return root, _module(path, root)
+
+
+def full_name(files: Files, path: str, roots: Sequence[str], imports: Iterable[tuple[str, int]]) -> str:
+    """Dotted name that tells what a module is, be its package inside the workspace folder or around it."""
+    root, module = home(files, path, roots, imports)
+    top = _package_root(files, path, roots, None)
+    return _module(path, top) if len(top) < len(root) else module
+
+
+def _module(path: str, root: str) -> str:
+    return os.path.relpath(path, root).removesuffix(".py").replace(os.sep, ".").removesuffix(".__init__")
 
 
 class SearchPath(NamedTuple):
@@ -131,11 +161,12 @@ class SearchPath(NamedTuple):
 
 
 def search_path(files: Files, path: str, roots: Sequence[str]) -> SearchPath:
-    first = package_root(files, path, roots)
-    if os.path.basename(first) in {"site-packages", "dist-packages"}:
-        return SearchPath([first], os.path.relpath(path, first).partition(os.sep)[0].removesuffix(".py"))
+    limit = holder(path, roots)
+    top = _package_root(files, path, roots, None)
+    if os.path.basename(top) in {"site-packages", "dist-packages"}:
+        return SearchPath([top], os.path.relpath(path, top).partition(os.sep)[0].removesuffix(".py"))
+    first = _package_root(files, path, roots, limit)
     places = [first]
-    limit = max((r for r in roots if _inside(first, r)), key=len, default=None)
     folder = first
     while limit is not None and folder != limit:
         folder = os.path.dirname(folder)
@@ -168,11 +199,18 @@ def _entry(files: Files, folder: str, name: str, asked: set[str]) -> str | None:
     return base if files.is_folder(base) else None
 
 
+def is_too_long(module: str) -> bool:
+    """Is a dotted name longer than any module's? To look it up would take time and memory by its square."""
+    return len(module) > _LONGEST_MODULE or module.count(".") >= _MOST_PARTS
+
+
 def find_module(files: Files, search: SearchPath, name: str, asked: set[str]) -> tuple[str | None, bool]:
     """Path of an absolute module in the workspace, and whether its first part lies there at all.
 
     Every path that was tried is added to `asked`: the answer holds as long as none of them changes.
     """
+    if is_too_long(name):
+        return None, True
     first, *rest = name.split(".")
     if search.only is not None and first != search.only:
         return None, False
@@ -201,16 +239,21 @@ def _descend(files: Files, module: str, rest: Sequence[str], asked: set[str]) ->
     return found
 
 
-def relative_base(path: str, level: int) -> str:
-    """The package that `level` dots mean in a file: its `__init__.py` or, without one, its folder."""
+def _relative_base(path: str, level: int, limit: str | None) -> str | None:
+    """The folder that `level` dots mean in a file, unless it lies outside `limit`."""
     folder = os.path.dirname(path)
     for _ in range(level - 1):
-        folder = os.path.dirname(folder)
+        if folder in {limit, (parent := os.path.dirname(folder))}:
+            return None
+        folder = parent
     return folder
 
 
-def find_relative(files: Files, path: str, level: int, name: str, asked: set[str]) -> str | None:
-    folder = relative_base(path, level)
+def find_relative(files: Files, path: str, roots: Sequence[str], level: int, name: str, asked: set[str]) -> str | None:
+    """Path of a relative module, `None` where it does not exist or the dots leave the workspace folder of the file."""
+    folder = _relative_base(path, level, holder(path, roots))
+    if folder is None or is_too_long(name):
+        return None
     init = os.path.join(folder, INIT)
     asked.add(init)
     package = init if files.is_file(init) else folder

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tvls.analysis import known
 from tvls.analysis.facts import Dotted, FunctionFact
-from tvls.analysis.modules import Files, SearchPath, find_module, find_relative, home, search_path, submodule
+from tvls.analysis.modules import Files, SearchPath, find_module, find_relative, full_name, home, search_path, submodule
 from tvls.analysis.scopes import (
     Assigned,
     Binding,
@@ -37,6 +37,12 @@ class Module:
     path: str
 
 
+_LONGEST_NAME = 1000
+"""Characters of a library's dotted name; no library has longer ones, and building them costs their square."""
+
+_MOST_BASES = 200
+"""Classes of the workspace that one class is followed to."""
+
 Denotation = Library | Module | Class | Function | Called | Assigned
 
 
@@ -58,6 +64,9 @@ class Resolver:
         self._kinds: dict[int, TargetKind | None] = {}
         self._search: dict[str, SearchPath] = {}
         self._homes: dict[str, tuple[str, str]] = {}
+        self._ancestries: dict[int, list[Class]] = {}
+        self._full_names: dict[str, str] = {}
+        self._stars: dict[tuple[int, str], tuple[tuple[Imported, ...], list[Denotation]]] = {}
 
     # --- names ---
 
@@ -90,14 +99,16 @@ class Resolver:
         else:
             found = self._starred(binding.stars, binding.name)
         for attribute in binding.attributes:
+            if not found:
+                break
             found = [d for owner in found for d in self.attribute(owner, attribute, binding.path)]
         return found
 
-    def attribute(self, owner: Denotation, name: str, path: str) -> list[Denotation]:
-        """What `owner.name` denotes; `path` is the file that asks."""
+    def attribute(self, owner: Denotation, name: str, path: str, seen: set[str] | None = None) -> list[Denotation]:
+        """What `owner.name` denotes; `path` is the file that asks, `seen` the modules that were asked for the name."""
         match owner:
             case Library():
-                return [Library(f"{owner.name}.{name}")]
+                return [Library(f"{owner.name}.{name}")] if len(owner.name) < _LONGEST_NAME else []
             case Class():
                 return list(self.denotations(owner.members.get(name, ())))
             case Module():
@@ -110,33 +121,46 @@ class Resolver:
                         # `from package import part` in the package itself means the submodule.
                         if found or not any(isinstance(b, Imported) for b in bound):
                             return found
-                    elif found := self._starred(scope.stars, name):
+                    elif found := self._starred(scope.stars, name, seen):
                         return found
                 inner = submodule(self.files, owner.path, name, self._asked(path))
                 return [Module(inner)] if inner else []
             case _:
                 return []
 
-    def _starred(self, stars: tuple[Imported, ...], name: str) -> list[Denotation]:
+    def _starred(self, stars: tuple[Imported, ...], name: str, seen: set[str] | None = None) -> list[Denotation]:
+        """What a name denotes that star imports may bind. Modules star-import each other: each is asked once."""
+        if not stars:
+            return []
+        if seen is not None:
+            return self._ask_stars(stars, name, seen)
+        key = (id(stars), name)
+        if (held := self._stars.get(key)) is None:
+            # Only a whole search is kept: what is found on the way depends on the modules seen before.
+            held = self._stars[key] = (stars, self._ask_stars(stars, name, set()))
+        return held[1]
+
+    def _ask_stars(self, stars: tuple[Imported, ...], name: str, seen: set[str]) -> list[Denotation]:
         guess: list[Denotation] = []
         for star in reversed(stars):
             for module in self._resolve(star):
                 if isinstance(module, Library):
                     if known.star_exports(module.name, name):
                         guess = guess or [Library(f"{module.name}.{name}")]
-                elif isinstance(module, Module):
+                elif isinstance(module, Module) and module.path not in seen:
+                    seen.add(module.path)
                     scope = self.scope(module.path) if module.path.endswith(".py") else None
                     hidden = (
                         name.startswith("_") if scope is None or scope.exports is None else name not in scope.exports
                     )
-                    if not hidden and (found := self.attribute(module, name, star.path)):
+                    if not hidden and (found := self.attribute(module, name, star.path, seen)):
                         return found
         return guess
 
     def _import(self, binding: Imported) -> list[Denotation]:
         asked = self._asked(binding.path)
         if binding.level:
-            found = find_relative(self.files, binding.path, binding.level, binding.module, asked)
+            found = find_relative(self.files, binding.path, self.roots, binding.level, binding.module, asked)
             if found is None:
                 return []
         else:
@@ -168,7 +192,13 @@ class Resolver:
     # --- classes ---
 
     def canonical(self, binding: Class | Function) -> str:
-        return f"{self.home(binding.path)[1]}.{binding.qualname}"
+        """Dotted name of a definition, in the package around the workspace folder too: `flax/linen` may be open."""
+        path = binding.path
+        if (name := self._full_names.get(path)) is None:
+            scope = self.scope(path)
+            name = full_name(self.files, path, self.roots, scope.imports if scope else ())
+            self._full_names[path] = name
+        return f"{name}.{binding.qualname}"
 
     def kind(self, binding: Class) -> TargetKind | None:
         """Kind of module that a class of the workspace is, by the first base that is one."""
@@ -223,25 +253,33 @@ class Resolver:
                 return self._base_kind([found.value])
 
     def ancestry(self, binding: Class) -> list[Class]:
-        """The class and its bases in the workspace, nearest first; each before all of its own bases, as in Python."""
+        """The class and its bases in the workspace, nearest first; each before all of its own bases, as in Python.
+
+        At most `_MOST_BASES` of them.
+        """
+        key = id(binding)
+        if (held := self._ancestries.get(key)) is not None:
+            return held
+        self._kept.append(binding)
         order: list[Class] = []
+        seen: set[int] = set()
 
-        def visit(current: Class, above: tuple[int, ...]) -> None:
-            if id(current) in above:
-                return
-            if current in order:
-                order.remove(current)
+        def visit(current: Class, depth: int = 1) -> None:
+            seen.add(id(current))
+            found = [f for base in current.bases for f in self.denotations(base) if isinstance(f, Class)]
+            for base in reversed(found):
+                if id(base) not in seen and depth < _MOST_BASES:
+                    visit(base, depth + 1)
             order.append(current)
-            for base in current.bases:
-                for found in self.denotations(base):
-                    if isinstance(found, Class):
-                        visit(found, (*above, id(current)))
 
-        visit(binding, ())
+        visit(binding)
+        self._ancestries[key] = order = order[::-1][:_MOST_BASES]
         return order
 
     def has_outside_base(self, binding: Class) -> bool:
-        """Whether a base is neither in the workspace nor known to declare nothing."""
+        """Whether a base is neither in the workspace nor known to declare nothing, or there are too many of them."""
+        if len(self.ancestry(binding)) == _MOST_BASES:
+            return True
         bases = [found for owner in self.ancestry(binding) for base in owner.bases for found in self.denotations(base)]
         return any(
             not isinstance(found, Class)

@@ -25,6 +25,12 @@ from tvls.analysis.source import Chunk
 Bindings = tuple["Binding", ...]
 """What a name may be bound to; more than one where branches differ. Empty: bound to something that is not followed."""
 
+_MOST_ALTERNATIVES = 64
+_MOST_STARS = 256
+_LONGEST_NAME = 1000
+"""Alternatives of a name, star imports of a module and characters of a qualified name that are followed, the latest of
+them. Their number multiplies along a chain of definitions, and no person writes as many."""
+
 
 @dataclass(slots=True, eq=False)
 class Imported:
@@ -131,8 +137,10 @@ class _Builder:
         self.prefix = prefix
         self.line = outer.line if outer else 0
         self.imported: bool = outer.imported if outer else True
-        self.names: dict[str, Bindings] = {}
+        self.layers: list[dict[str, Bindings | None]] = [{}]
+        """What is bound, and above it what the arms of the branches being read change; `None` is deleted."""
         self.stars: tuple[Imported, ...] = ()
+        self.starred: dict[Star, Imported] = {}
         self.exports: list[str] | None = None
         self.imports: list[tuple[str, int]] = outer.imports if outer else []
 
@@ -144,59 +152,75 @@ class _Builder:
         match op:
             case Import():
                 self.imports.append((op.module, op.level))
-                self.names[op.bound] = (Imported(self.path, op.module, op.name, op.level),)
+                self.layers[-1][op.bound] = (Imported(self.path, op.module, op.name, op.level),)
             case Star():
                 self.imports.append((op.module, op.level))
-                self.stars = (*self.stars, Imported(self.path, op.module, None, op.level))
+                self.star(op)
             case ClassFact():
-                self.names[op.name] = (self.class_binding(op),)
+                self.layers[-1][op.name] = () if self.too_long(op.name) else (self.class_binding(op),)
             case FunctionFact():
-                self.names[op.name] = (self.function_binding(op, self.prefix + op.name),)
+                bound = () if self.too_long(op.name) else (self.function_binding(op, self.prefix + op.name),)
+                self.layers[-1][op.name] = bound
             case Assign():
                 self.assign(op)
             case Exports():
-                self.exports = [*(self.exports or ()), *op.names] if op.extend else list(op.names)
+                if op.extend and self.exports is not None:
+                    self.exports.extend(op.names)
+                else:
+                    self.exports = list(op.names)
             case Delete():
                 for name in op.names:
-                    self.names.pop(name, None)
+                    self.layers[-1][name] = None
             case Branch():
                 self.branch(op)
 
+    def star(self, op: Star) -> None:
+        self.starred.pop(op, None)
+        self.starred[op] = Imported(self.path, op.module, None, op.level)
+        if len(self.starred) > _MOST_STARS:
+            del self.starred[next(iter(self.starred))]
+        self.stars = tuple(self.starred.values())
+
     def branch(self, op: Branch) -> None:
-        before, flag = self.names, self.imported
-        results: list[dict[str, Bindings]] = []
-        for arm in op.arms:
-            self.names, self.imported = dict(before), flag and arm.imported
+        flag = self.imported
+        changes: dict[str, list[tuple[int, Bindings]]] = {}
+        for number, arm in enumerate(op.arms):
+            self.layers.append({})
+            self.imported = flag and arm.imported
             self.run(arm.body)
-            results.append(self.names)
-        if not op.exhaustive:
-            results.append(before)
-        self.names, self.imported = dict(before), flag
-        changed = {n: None for result in results for n, bound in result.items() if before.get(n) is not bound}
-        changed |= {n: None for result in results if len(result) < len(before) for n in before if n not in result}
-        for name in changed:
-            merged = {id(b): b for result in results for b in result.get(name, ())}
-            self.names[name] = tuple(merged.values())
+            for name, bound in self.layers.pop().items():
+                changes.setdefault(name, []).append((number, bound or ()))
+        self.imported = flag
+        for name, hits in changes.items():
+            # What the name was before stands where the first arm leaves it alone.
+            place = next((k for k, (number, _) in enumerate(hits) if number != k), len(hits))
+            bound = [b for _, bindings in hits[:place] for b in bindings]
+            if place < len(op.arms) or not op.exhaustive:
+                bound += self.own(name) or ()
+            bound += [b for _, bindings in hits[place:] for b in bindings]
+            self.layers[-1][name] = _distinct(bound)
 
     def assign(self, op: Assign) -> None:
         value = op.value
         for name in op.names:
             bound = self.value(value)
-            if isinstance(value, Call | FunctionFact):
+            if self.too_long(name):
+                self.layers[-1][name] = ()
+            elif isinstance(value, Call | FunctionFact):
                 original: Bindings = ()
                 if isinstance(value, Call) and (name,) in value.arguments:
-                    original = tuple(b for b in self.names.get(name, ()) if isinstance(b, Function | Class | Assigned))
+                    original = tuple(b for b in self.own(name) or () if isinstance(b, Function | Class | Assigned))
                 assigned = Assigned(self.path, self.prefix + name, self.line, op.place, bound, original, self.imported)
-                self.names[name] = (assigned,)
+                self.layers[-1][name] = (assigned,)
             else:
-                self.names[name] = bound
+                self.layers[-1][name] = bound
 
     def value(self, value: Value) -> Bindings:
         match value:
             case None:
                 return ()
             case Choice():
-                return tuple(b for option in value.options for b in self.value(option))
+                return _distinct(b for option in value.options for b in self.value(option))
             case Call():
                 return (Called(self.value(value.function), tuple(self.value(a) for a in value.arguments)),)
             case FunctionFact():
@@ -209,10 +233,20 @@ class _Builder:
             case _:
                 return ()
 
+    def too_long(self, name: str) -> bool:
+        return len(self.prefix) + len(name) > _LONGEST_NAME
+
     def lookup(self, name: str) -> Bindings | None:
-        if name in self.names:
-            return self.names[name]
-        return self.outer.lookup(name) if self.outer else None
+        found = self.own(name)
+        return self.outer.lookup(name) if found is None and self.outer else found
+
+    def own(self, name: str) -> Bindings | None:
+        """What the name is bound to here, whatever it is outside."""
+        return next((layer[name] for layer in reversed(self.layers) if name in layer), None)
+
+    @property
+    def names(self) -> dict[str, Bindings]:
+        return {name: bound for name, bound in self.layers[0].items() if bound is not None}
 
     def all_stars(self) -> tuple[Imported, ...]:
         return self.outer.all_stars() if self.outer else self.stars
@@ -227,3 +261,8 @@ class _Builder:
         inner = _Builder(self.path, self, f"{self.prefix}{fact.name}.")
         inner.run(fact.body)
         return Class(self.path, self.prefix + fact.name, self.line, fact, bases, decorators, self.imported, inner.names)
+
+
+def _distinct(bindings: Iterable[Binding]) -> Bindings:
+    found = {id(binding): binding for binding in bindings}
+    return tuple(found.values())[-_MOST_ALTERNATIVES:]

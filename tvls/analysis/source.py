@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import codecs
 import io
 import re
 import tokenize
@@ -12,15 +11,16 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from tvls.analysis.facts import Op, facts_of
+from tvls.analysis.names import printable
 from tvls.analysis.types import ParseError
 
 
 class SourceError(Exception):
     """The text is not valid Python. `error` says where and why."""
 
-    def __init__(self, line: int, message: str) -> None:
+    def __init__(self, line: int, message: str, syntax: bool = True) -> None:
         super().__init__(message)
-        self.error = ParseError(line, message)
+        self.error = ParseError(line, printable(message), syntax)
 
 
 @dataclass(slots=True, frozen=True)
@@ -44,9 +44,9 @@ def decode(data: bytes) -> str:
         if data.isascii() and b"coding" not in data[:200]:
             return data.decode("ascii")
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return codecs.decode(data, encoding)
+        return data.decode(encoding)
     except (SyntaxError, UnicodeError, LookupError, ValueError, TypeError) as error:
-        raise SourceError(0, f"the file cannot be decoded: {error}") from error
+        raise SourceError(0, f"the file cannot be decoded: {error}", syntax=False) from error
 
 
 _NEWLINE = re.compile("\r\n?")
@@ -112,10 +112,35 @@ def _chunks(lines: list[str], offset: int) -> list[Chunk]:
         end = node.end_lineno or node.lineno
     if not groups:
         return [Chunk(offset, ())]
-    return [Chunk(line - 1 + offset, facts_of(nodes, line)) for line, nodes in groups]
+    try:
+        return [Chunk(line - 1 + offset, facts_of(nodes, line)) for line, nodes in groups]
+    except (RecursionError, MemoryError) as error:
+        raise SourceError(0, "the text is nested too deeply", syntax=False) from error
+
+
+_WHITE = r"(?:[ \t\f]|\\\r?\n)*+"
+_PART = rf"\.{_WHITE}\w++{_WHITE}"
+_LONG_CHAIN = re.compile(rf"{_PART}(?:{_PART}){{99,}}+")
+_BEFORE = re.compile(r"(?:[\w., \t\f]|\n\r?\\)*+")
+"""Read backwards: what may stand between `import` and a module's name."""
+_IMPORT_WORD = re.compile(r"\b(?:tropmi|morf)\b")
+_LOOK_BACK = 4096
+
+
+def _check_imports(text: str) -> None:
+    """Refuses imports of endless dotted names, for which Python's parser takes memory by the square of their length."""
+    if text.count(".") < 100:
+        return
+    for chain in _LONG_CHAIN.finditer(text):
+        before = text[max(0, chain.start() - _LOOK_BACK) : chain.start()][::-1]
+        found = _BEFORE.match(before)
+        run = found[0] if found else ""
+        if len(run) == _LOOK_BACK or _IMPORT_WORD.search(run):
+            raise SourceError(text.count("\n", 0, chain.start()) + 1, "the name of the imported module is too long")
 
 
 def _tree(text: str) -> ast.Module:
+    _check_imports(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes and the like are the user's linter's business
         try:
@@ -129,4 +154,6 @@ def _tree(text: str) -> ast.Module:
                     raise SourceError(error.lineno or 0, error.msg) from error
                 return tree
         except (ValueError, RecursionError, MemoryError) as error:
-            raise SourceError(0, str(error) or type(error).__name__) from error
+            nested = not isinstance(error, ValueError)
+            message = "the text is nested too deeply, or too long" if nested else str(error)
+            raise SourceError(0, message, syntax=not nested) from error

@@ -28,7 +28,7 @@ class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Qualified name in its module, such as `Encoder` or `Outer.Inner`."""
     kind: TargetKind
     module: str
-    """Dotted name to import with `root` on `sys.path`."""
+    """Dotted name to import with `root` on `sys.path`. Bytes that are no text in the name of a file stand escaped."""
     root: str
     line: int
     """Line of `class` or `def` (of the assignment for `name = jax.jit(f)`), below any decorator."""
@@ -49,9 +49,25 @@ class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ParseError(msgspec.Struct, frozen=True):
+    """Why a file has no targets now."""
+
     line: int
     """1-based; 0 where the error has no place."""
     message: str
+    syntax: bool = True
+    """The text is not valid Python; false: the file cannot be read, or reading it was given up."""
+
+
+class FileError(msgspec.Struct, frozen=True):
+    path: str
+    error: ParseError
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What an index found: targets by path and line, and the files that could not be read as Python."""
+
+    targets: list[FoundTarget]
+    errors: list[FileError]
 
 
 class FileTargets(msgspec.Struct, frozen=True):
@@ -65,15 +81,15 @@ class FileTargets(msgspec.Struct, frozen=True):
     error: ParseError | None = None
 
 
-# --- messages --------------------------------------------------------------------------------------------------------
+# --- messages; their paths are as `names.to_wire` gives them ----------------------------------------------------------
 
 
 class TargetsRequest(msgspec.Struct, tag="targets", frozen=True):
     id: int
     path: str
     roots: list[str]
-    text: str | None = None
-    """The unsaved buffer; absent: the file on disk."""
+    text: bytes | None = None
+    """The unsaved buffer, in UTF-8 that may have surrogates; absent: the file on disk."""
 
 
 class IndexRequest(msgspec.Struct, tag="index", frozen=True):
@@ -91,10 +107,17 @@ class Buffer(msgspec.Struct, tag="buffer", frozen=True):
     """The unsaved text of an open file, or its end."""
 
     path: str
-    text: str | None
+    text: bytes | None
+    """In UTF-8 that may have surrogates."""
 
 
-Message = TargetsRequest | IndexRequest | Cancel | Buffer
+class Avoid(msgspec.Struct, tag="avoid", frozen=True):
+    """Marks of files (`board.mark_of`) that earlier processes hung or ended over: they are not read."""
+
+    marks: list[bytes]
+
+
+Message = TargetsRequest | IndexRequest | Cancel | Buffer | Avoid
 
 
 class TargetsAnswer(msgspec.Struct, tag="targets", frozen=True):
@@ -104,7 +127,7 @@ class TargetsAnswer(msgspec.Struct, tag="targets", frozen=True):
 
 class IndexAnswer(msgspec.Struct, tag="index", frozen=True):
     id: int
-    targets: list[FoundTarget]
+    found: Found
 
 
 class Failure(msgspec.Struct, tag="failure", frozen=True):

@@ -7,30 +7,47 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from tvls.analysis.board import IDLE, mark_of
 from tvls.analysis.known import MENTIONS
-from tvls.analysis.modules import INIT, Files, Key, find_module, find_relative, search_path, submodule
+from tvls.analysis.modules import (
+    INIT,
+    SPECIAL,
+    Files,
+    Key,
+    find_module,
+    find_relative,
+    importable,
+    search_path,
+    submodule,
+)
 from tvls.analysis.moved import LineMap, moved
+from tvls.analysis.names import printable
+from tvls.analysis.reading import UnreadableError, encode_buffer, read_source
 from tvls.analysis.resolve import Resolver
 from tvls.analysis.scopes import Scope, scope_of
 from tvls.analysis.source import Source, SourceError, decode, lines_of, parse
 from tvls.analysis.targets import Texts, targets_of
-from tvls.analysis.types import FileTargets, FoundTarget, ParseError
+from tvls.analysis.types import FileError, FileTargets, Found, FoundTarget, ParseError
 
 _SKIPPED = frozenset(
     {"__pycache__", "node_modules", "site-packages", "dist-packages", "__pypackages__", "venv", "virtualenv"}
 )
-_LARGEST = 32 * 1024 * 1024
-"""Bytes of a file above which it is not read: no source that a person writes is this long."""
+_MOST_NAMES = 2000
+"""Imported names that are looked up to tell whether a file can reach a framework."""
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(\.*)[ \t]*([\w.]*)[ \t]+import[ \t]*(?:\(([^)]*)\)|([^\n;]*))|import[ \t]+([^\n;]+))",
+    r"^[ \t]*+(?:from(?=[ \t.])[ \t]*+(\.*+)[ \t]*+(?:(?!import\b)(\w[\w.]*+)[ \t]++)?+import\b[ \t]*+"
+    r"(?:\(([^)]{0,4000})|([^\n;(]*+))|import[ \t]++([^\n;]*+))",
     re.MULTILINE,
 )
-_NAME = re.compile(r"(?:^|,)\s*([\w.]+)", re.MULTILINE)
+_NAME = re.compile(r"(?:^|,)\s*+(\w++(?:\.\w++)*+)", re.MULTILINE)
+_GIVEN_UP = ParseError(
+    0, "the analysis of this file was given up: it took too long, or ended the process", syntax=False
+)
 
 
 @dataclass(slots=True)
@@ -39,7 +56,8 @@ class _File:
 
     key: Key
     text: str
-    mentions: bool
+    mark: bytes
+    mentions: bool = False
     undecodable: ParseError | None = None
     source: Source | None = None
     """Facts of the text or, where it does not parse, of the last text that did."""
@@ -64,6 +82,10 @@ class Workspace:
     buffers: Files = field(default_factory=Files)
     contents: dict[str, _File] = field(default_factory=dict[str, _File])
     answers: dict[str, _Answer] = field(default_factory=dict[str, _Answer])
+    announce: Callable[[bytes], None] = lambda _: None
+    """Told the mark of each file before work on it begins (see `board`)."""
+    avoided: set[bytes] = field(default_factory=set[bytes])
+    """Marks of files that are not to be read."""
 
     def put(self, path: str, text: str | None) -> None:
         """Sets or ends the unsaved text of a file."""
@@ -73,28 +95,48 @@ class Workspace:
         """Targets of one file; `roots` are the workspace folders."""
         return _View(self, tuple(roots)).targets(path)
 
-    def index(self, roots: Sequence[str], only: Sequence[str] | None = None) -> Iterator[list[FoundTarget]]:
-        """Targets of every file below the folders, one file at a time: the caller may answer others in between."""
+    def index(self, roots: Sequence[str], only: Sequence[str] | None = None) -> Iterator[Found]:
+        """Targets and errors of every file below the folders, or of `only`: files, and folders to look through.
+
+        One file or folder at a time: the caller may answer others in between. A file that is named in `only` is parsed
+        even where it cannot reach a framework.
+        """
         view = _View(self, tuple(roots))
         seen: set[str] = set()
         for place in only if only is not None else roots:
-            for path in [place] if Path(place).is_file() else python_files(place):
-                if path not in seen:
-                    seen.add(path)
-                    yield view.targets(path).targets
+            if view.files.is_folder(place):
+                paths = python_files(place)
+                if error := _cannot_list(place):
+                    yield Found([], [FileError(place, error)])
+            else:
+                paths = iter([place])
+            for path in paths:
+                if path is None or path in seen:
+                    yield Found([], [])
+                    continue
+                seen.add(path)
+                yield self._found(view, path, named=path == place)
+
+    def _found(self, view: _View, path: str, named: bool) -> Found:
+        try:
+            answer = view.checked(path) if named else view.targets(path)
+        except Exception as error:  # noqa: BLE001 - one file must not end the index; it is told with its result
+            traceback.print_exc()
+            return Found([], [FileError(path, ParseError(0, printable(f"the analysis failed: {error!r}"), False))])
+        return Found(answer.targets, [FileError(path, answer.error)] if answer.error is not None else [])
 
     # --- files ---
 
     def file(self, files: Files, path: str) -> _File | None:
         key = files.key(path)
         held = self.contents.get(path)
-        if key is None or key == ("folder",):
-            if held is not None and key is None:
+        if not files.is_file(path) or key is None:
+            if held is not None:
                 del self.contents[path]
             return None
         if held is not None and held.key == key:
             return held
-        fresh = _read(files, path, key)
+        fresh = self._read(files, path, key)
         if held is not None:
             if fresh.text == held.text and fresh.undecodable == held.undecodable:
                 held.key = key
@@ -103,10 +145,34 @@ class Workspace:
         self.contents[path] = fresh
         return fresh
 
+    def _read(self, files: Files, path: str, key: Key) -> _File:
+        """Reads a file; the mark of its state stands for it while its content is not known yet."""
+        buffer = files.buffers.get(path)
+        mark = mark_of(path, repr(key).encode())
+        if buffer is None and mark in self.avoided:
+            return _File(key, "", mark, undecodable=_GIVEN_UP)
+        self.announce(mark)
+        try:
+            data = read_source(path) if buffer is None else encode_buffer(buffer[1])
+            mark = mark_of(path, data)
+            if mark in self.avoided:
+                return _File(key, "", mark, undecodable=_GIVEN_UP)
+            self.announce(mark)
+            text = decode(data) if buffer is None else buffer[1]
+            return _File(key, text, mark, any(word in data for word in MENTIONS))
+        except UnreadableError as error:
+            return _File(key, "", mark, undecodable=ParseError(0, str(error), syntax=False))
+        except OSError as error:
+            message = f"the file cannot be read: {error.strerror}"
+            return _File(key, "", mark, undecodable=ParseError(0, message, syntax=False))
+        except SourceError as error:
+            return _File(key, "", mark, undecodable=error.error)
+
     def parsed(self, path: str, file: _File) -> _File:
         if not file.parsed:
             file.parsed = True
             file.error = file.undecodable
+            self.announce(file.mark)
             if file.error is None:
                 try:
                     file.source = parse(file.text, file.source)
@@ -125,17 +191,31 @@ class _View:
     def __init__(self, workspace: Workspace, roots: tuple[str, ...]) -> None:
         self.workspace = workspace
         self.roots = roots
+        self.current = IDLE
         self.files = Files()
         self.files.buffers = workspace.buffers.buffers
         self.resolver = Resolver(self.files, roots, self.scope)
         self._relevant: dict[str, bool] = {}
 
     def scope(self, path: str) -> Scope | None:
+        file = self.file(path)
+        if file is None:
+            return None
+        if not file.parsed:
+            self.workspace.parsed(path, file)
+            self.workspace.announce(self.current)
+        return file.scope
+
+    def file(self, path: str) -> _File | None:
+        """A file as it is now. The work of reading it is its own; what follows is that of the file asked about."""
+        held = self.workspace.contents.get(path)
         file = self.workspace.file(self.files, path)
-        return self.workspace.parsed(path, file).scope if file is not None else None
+        if file is not held:
+            self.workspace.announce(self.current)
+        return file
 
     def lines(self, path: str) -> list[str]:
-        file = self.workspace.file(self.files, path)
+        file = self.file(path)
         return file.source.lines if file is not None and file.source is not None else []
 
     def targets(self, path: str) -> FileTargets:
@@ -160,16 +240,44 @@ class _View:
         reached.add(os.path.join(folder, INIT))
         return reached
 
+    def checked(self, path: str) -> FileTargets:
+        """As `targets`, with the error of a text that need not have been parsed for them."""
+        answer = self.targets(path)
+        if answer.error is None and (file := self.file(path)) is not None:
+            error = self.workspace.parsed(path, file).error
+            return FileTargets(answer.targets, error is None, error)
+        return answer
+
     def _targets(self, path: str) -> FileTargets:
         file = self.workspace.file(self.files, path)
         if file is None:
-            return FileTargets()
+            special = self.files.key(path) == SPECIAL
+            return (
+                FileTargets([], False, ParseError(0, "the path is no regular file", False))
+                if special
+                else FileTargets()
+            )
+        self.current = file.mark
+        self.workspace.announce(file.mark)
+        try:
+            return self._targets_of(path, file)
+        except (RecursionError, MemoryError) as error:
+            traceback.print_exc()
+            message = f"what the file defines is too deep or too large to follow: {error!r}"
+            return FileTargets([], False, ParseError(0, printable(message), syntax=False))
+        finally:
+            self.current = IDLE
+            self.workspace.announce(IDLE)
+
+    def _targets_of(self, path: str, file: _File) -> FileTargets:
         if file.source is None and not self.relevant(path):
             return FileTargets([], file.undecodable is None, file.undecodable)
         self.workspace.parsed(path, file)
         if file.source is None or file.scope is None:
             return FileTargets([], False, file.error)
-        found = targets_of(path, file.scope, self.resolver, Texts(self.resolver, self.lines))
+        found: list[FoundTarget] = []
+        if importable(path):
+            found = targets_of(path, file.scope, self.resolver, Texts(self.resolver, self.lines))
         if file.error is not None:
             found = moved(found, LineMap(file.source.lines, lines_of(file.text)))
         return FileTargets(found, file.error is None, file.error)
@@ -178,15 +286,22 @@ class _View:
 
     def relevant(self, path: str) -> bool:
         """Can a file reach a framework: does it mention one, or import a file of the workspace that can?"""
-        if (known := self._relevant.get(path)) is not None:
-            return known
-        self._relevant[path] = False
-        file = self.workspace.file(self.files, path)
-        if file is None:
-            return False
-        found = file.mentions or any(self.relevant(p) for p in self._imported(path, file))
-        self._relevant[path] = found
-        return found
+        seen = {path}
+        stack = [path]
+        while stack:
+            place = stack.pop()
+            if (known := self._relevant.get(place)) is None:
+                file = self.file(place)
+                known = file is not None and file.mentions
+                if file is not None and not known:
+                    following = [p for p in self._imported(place, file) if p not in seen]
+                    seen.update(following)
+                    stack += following
+            if known:
+                self._relevant[path] = True
+                return True
+        self._relevant.update(dict.fromkeys(seen, False))
+        return False
 
     def _imported(self, path: str, file: _File) -> Iterator[str]:
         if file.imports is None:
@@ -197,7 +312,7 @@ class _View:
         asked = self.resolver.asked.setdefault(path, set())
         for module, level, names in file.imports:
             if level:
-                found = find_relative(self.files, path, level, module, asked)
+                found = find_relative(self.files, path, self.roots, level, module, asked)
             else:
                 found, _ = find_module(self.files, places, module, asked)
             if found is None:
@@ -208,44 +323,46 @@ class _View:
                     yield inner
 
 
-def _read(files: Files, path: str, key: Key) -> _File:
-    if (buffer := files.buffers.get(path)) is not None:
-        text = buffer[1]
-        return _File(key, text, any(word.decode() in text for word in MENTIONS))
-    try:
-        if os.path.getsize(path) > _LARGEST:  # noqa: PTH202
-            return _File(key, "", False, ParseError(0, "the file is too large to read"))
-        data = Path(path).read_bytes()
-        return _File(key, decode(data), any(word in data for word in MENTIONS))
-    except OSError as error:
-        return _File(key, "", False, ParseError(0, f"the file cannot be read: {error.strerror}"))
-    except SourceError as error:
-        return _File(key, "", False, error.error)
-
-
 def _saved(path: str, text: str) -> Source | None:
     """Facts of the file on disk, for a buffer that has not parsed since it was opened."""
     try:
-        saved = decode(Path(path).read_bytes())
+        saved = decode(read_source(path))
         return parse(saved) if saved != text else None
-    except (OSError, SourceError):
+    except (OSError, UnreadableError, SourceError):
         return None
 
 
 def _imports(text: str) -> list[tuple[str, int, list[str]]]:
     """Modules, levels and names of a file's imports, by their look. May find too many, in strings for instance."""
     found: list[tuple[str, int, list[str]]] = []
+    names = 0
     for match in _IMPORT.finditer(text):
         dots, module, inside, plain, modules = match.groups()
         if modules is not None:
             found += [(name, 0, []) for name in _NAME.findall(modules)]
         else:
-            found.append((module, len(dots), _NAME.findall(inside or plain or "")))
+            inner = _NAME.findall(inside or plain or "")
+            names += len(inner)
+            found.append((module or "", len(dots), inner))
+        if len(found) + names > _MOST_NAMES:
+            break
     return found
 
 
-def python_files(folder: str) -> Iterator[str]:
-    """Source files below a folder, sorted, without hidden folders, environments, caches and links to folders."""
+def _cannot_list(folder: str) -> ParseError | None:
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        return ParseError(0, f"the folder cannot be read: {error.strerror}", syntax=False)
+    return None
+
+
+def python_files(folder: str) -> Iterator[str | None]:
+    """Source files below a folder, sorted, without hidden folders, environments, caches and links to folders.
+
+    `None` comes before the files of each folder, so that a long walk can be left.
+    """
+    yield None
     try:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
     except OSError:
