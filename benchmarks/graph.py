@@ -164,7 +164,7 @@ def main() -> int:
     deep = [*blocks, *modules[:200]]
     middle = view(index, deep).next_cursor
     far = view(index, everything, limit=2000).next_cursor
-    line = "        h = nn.Dense(64)(h)".ljust(39) + "@"
+    line = "        " + "a" * 14 + " @ " + "b" * 15
     rows += [
         ("view: first page, 500 of the top level", median_ms(lambda _: view(index)), True),
         ("view: one block opened, never seen before", median_ms(lambda at: view(index, blocks[at : at + 1])), True),
@@ -183,7 +183,7 @@ def main() -> int:
         ("hover on a variable", median_ms(lambda _: hover(index, "model.py", 103, 8, line, "fresh")), True),
         (
             "hover on an expression of 10,000 operations",
-            median_ms(lambda _: hover(index, "model.py", 103, 39, line, "fresh")),
+            median_ms(lambda _: hover(index, "model.py", 103, 23, line, "fresh")),
             True,
         ),
         (
