@@ -46,7 +46,7 @@ generated: env
 	$(BIN)/python -m tvls.protocol.generate --check
 
 pytest: env models
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: env models
 	$(BIN)/python benchmarks/discovery.py
