@@ -105,6 +105,112 @@ async def test_sources_are_every_workspace_file_that_was_loaded_or_read(
     assert found == {path: digest_of(workspace / path) for path in expected}
 
 
+async def test_what_the_trace_itself_writes_is_no_source(pool: WorkerPool, workspace: Path, python: str) -> None:
+    # R27: else a model that keeps a log or a cache would be stale as soon as it was traced
+    files = ("log", "table", "cache", "moved", "weights", "counter", "old", "cut", "read")
+    for name in files:
+        (workspace / f"{name}.txt").write_text(name)
+    write(
+        workspace,
+        helper="A = 1\n",
+        model="""
+        import mmap, os
+        import helper
+        def net():
+            with open("log.txt", "a+") as log:
+                log.seek(0)
+                log.read()
+                log.write("more")
+            open("table.txt").read()
+            open("table.txt", "w").close()
+            open("cache.new", "w").write("new")
+            os.replace("cache.new", "cache.txt")
+            open("cache.txt").read()
+            open("moved.txt").read()
+            os.rename("moved.txt", "elsewhere.txt")
+            with open("weights.txt", "r+b") as weights, mmap.mmap(weights.fileno(), 0) as mapped:
+                first = chr(mapped[0])
+            with open("counter.txt", "r+") as counter:
+                counter.read()
+                counter.write("more")
+            open("counter.txt").read()
+            open("old.txt").read()
+            os.remove("old.txt")
+            open("cut.txt").read()
+            os.truncate("cut.txt", 1)
+            open("helper.py", "a").write("# more")
+            open("made.txt", "w").write("x")
+            return first + open("read.txt").read() + open("made.txt").read()
+        """,
+    )
+    before = digest_of(workspace / "helper.py")
+    document = await trace(pool, workspace, python)
+    assert document["outputs"] == {"static": "wreadx"}
+    found = {source["path"]: source["digest"] for source in document["sources"]}
+    assert list(found) == ["helper.py", "model.py", "read.txt", "weights.txt"]
+    assert found["helper.py"] == before  # code counts as it was loaded
+
+
+LAZY = """
+import sys, types
+class Raising(types.ModuleType):
+    @property
+    def __file__(self):
+        raise RuntimeError("no file")
+class Exiting:
+    def __getattr__(self, name):
+        raise SystemExit(name)
+    @property
+    def __dict__(self):
+        raise KeyboardInterrupt
+class Loading(types.ModuleType):
+    def __getattr__(self, name):
+        loaded.append(name)
+        raise AttributeError(name)
+class Liar(str):
+    def startswith(self, *rest):
+        raise ValueError
+loaded = []
+sys.modules["lazy_raising"] = Raising("lazy_raising")
+sys.modules["lazy_exiting"] = Exiting()
+sys.modules["lazy_loading"] = Loading("lazy_loading")
+sys.modules["lying"] = types.ModuleType("lying")
+sys.modules["lying"].__file__ = Liar(__file__)
+sys.modules[5] = None
+def net(x):
+    return loaded
+"""
+
+
+async def test_modules_that_raise_when_they_are_looked_at_lose_no_trace(
+    pool: WorkerPool, workspace: Path, python: str
+) -> None:
+    write(workspace, model=LAZY, make="def make():\n    return {'args': [1], 'kwargs': {}}\n")
+    document = await trace(pool, workspace, python, inputs=from_factory("make.py"))
+    assert document["outputs"] == {"static": []}, "looking at a lazy module loaded it"
+    assert [source["path"] for source in document["sources"]] == ["make.py", "model.py"]
+
+
+async def test_a_module_that_puts_a_stand_in_into_its_place_is_still_its_file(
+    pool: WorkerPool, workspace: Path, python: str
+) -> None:
+    write(
+        workspace,
+        model="""
+        import sys
+        class Lazy:
+            def __init__(self, module):
+                self.__dict__["module"] = module
+            def __getattr__(self, name):
+                return getattr(self.module, name)
+        def net():
+            return __name__
+        sys.modules[__name__] = Lazy(sys.modules[__name__])
+        """,
+    )
+    assert (await trace(pool, workspace, python))["outputs"] == {"static": "model"}
+
+
 async def test_the_bytes_that_are_hashed_are_compiled_and_not_a_stale_pyc(
     pool: WorkerPool, workspace: Path, python: str
 ) -> None:
@@ -499,6 +605,34 @@ async def test_whatever_user_code_raises_is_a_failure_with_its_frame(
     failure = (await trace(pool, workspace))["failure"]
     assert (failure["type"], failure["kind"], failure["phase"]) == (name, "exception", "trace")
     assert failure["frames"][0]["path"] == "model.py"
+
+
+HOSTILE = {
+    "str exits": "class E(Exception):\n    def __str__(self):\n        raise SystemExit",
+    "everything raises": "class E(BaseException):\n    def __getattribute__(self, name):\n        raise E()",
+    "no traceback": "class E(Exception):\n    @property\n    def __traceback__(self):\n        raise KeyboardInterrupt",
+    "odd string": "class S(str):\n    def strip(self):\n        raise E\nclass E(Exception):\n"
+    "    def __str__(self):\n        return S('x')",
+    "odd class": "class M(type):\n    def __getattribute__(self, name):\n        raise KeyError\n"
+    "class E(Exception, metaclass=M):\n    pass",
+    "odd module": "class E(Exception):\n    pass\nE.__module__ = 5",
+    "odd globals": "class E(Exception):\n    pass\n__name__ = 5",
+    "tracer": "import sys\nclass E(Exception):\n    pass\ndef hook(*event):\n    raise ValueError\n"
+    "class E(Exception):\n    def __init__(self):\n        sys.setprofile(hook)",
+}
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+async def test_an_exception_that_raises_when_it_is_looked_at_is_still_a_failure(
+    pool: WorkerPool, workspace: Path, python: str, how: str
+) -> None:
+    # R22
+    write(workspace, model=HOSTILE[how] + "\ndef net():\n    raise E\n")
+    failure = (await trace(pool, workspace, python))["failure"]
+    assert failure["phase"] == "trace"
+    assert isinstance(failure["message"], str)
+    assert how in ("no traceback", "tracer") or failure["type"].endswith("E")
+    assert how in ("no traceback", "tracer") or failure["frames"][0]["path"] == "model.py"
 
 
 async def test_a_syntax_error_in_an_imported_file_shows_the_line(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import time
@@ -50,6 +51,13 @@ def die_with_parent(parent: int) -> bool:
     if os.getppid() != parent:  # it ended before the call
         os._exit(1)
     return True
+
+
+def hung_up(fd: int) -> bool:
+    """Whether the other end of a socket or pipe is gone."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return bool(poll.poll(0))
 
 
 def outlive_parent() -> None:

@@ -7,10 +7,11 @@ import importlib.util
 import os
 import sys
 from types import ModuleType
-from typing import Any, List, Mapping
+from typing import Any, List, Mapping, Optional
 
 from tvls.capture.limits import Limits
 from tvls.worker.job import SetupFault
+from tvls.worker.modules import file_of
 from tvls.worker.values import Budget, TensorSpec, build_call
 
 
@@ -57,7 +58,7 @@ def _inside(workspace: str, file: str, key: str) -> str:
 def load_file(filename: str, roots: List[str]) -> ModuleType:
     """The module of a file: the one already imported from it, else by its import name, else on its own."""
     for module in list(sys.modules.values()):
-        if same_file(getattr(module, "__file__", None), filename):
+        if same_file(file_of(module), filename):
             return module
     for root in roots:
         if filename.startswith(root.rstrip(os.sep) + os.sep) and filename.endswith(".py"):
@@ -85,9 +86,9 @@ def load_as(name: str, filename: str) -> ModuleType:
     return module
 
 
-def same_file(one: object, other: str) -> bool:
+def same_file(one: Optional[str], other: str) -> bool:
     """Whether a module's `__file__` is the file `other`, with links resolved."""
-    if not isinstance(one, str) or os.path.basename(one) != os.path.basename(other):
+    if one is None or os.path.basename(one) != os.path.basename(other):
         return False
     return one == other or os.path.realpath(one) == os.path.realpath(other)
 

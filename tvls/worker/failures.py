@@ -43,6 +43,29 @@ class FrameworkMissing(Exception):  # noqa: N818  (a state of the environment)
 
 def describe(fault: BaseException, phase: str, places: Places, limits: Limits, adapter: Any) -> FailureDetail:
     """The `failure` of a document. `adapter` is the framework's, or None where it could not be loaded."""
+    try:
+        return _describe(fault, phase, places, limits, adapter)
+    except BaseException as second:  # noqa: BLE001 - an exception of the user's may raise at every question about it
+        return _bare(fault, second, phase, places)
+
+
+def _bare(fault: BaseException, second: BaseException, phase: str, places: Places) -> FailureDetail:
+    """What can be said without asking the exception anything."""
+    try:
+        traceback = object.__getattribute__(fault, "__traceback__")
+        frames = traceback_frames(places, traceback)
+    except BaseException:  # noqa: BLE001 - it hides its traceback too
+        frames = []
+    return {
+        "kind": "exception",
+        "type": type_name(fault),
+        "message": f"(the exception cannot be described: looking at it raised {type_name(second)})",
+        "frames": frames,
+        "phase": cast("Phase", phase),
+    }
+
+
+def _describe(fault: BaseException, phase: str, places: Places, limits: Limits, adapter: Any) -> FailureDetail:
     machinery: Tuple[str, ...] = getattr(adapter, "MACHINERY", ())
     full = _text(fault)
     known = _explained(fault, full, adapter) or _plain(fault, full, places) or Explanation()
@@ -91,16 +114,15 @@ def one_line(text: str) -> str:
 
 def type_name(fault: BaseException) -> str:
     """Qualified name of the exception's type; of a builtin one the name alone."""
-    kind = type(fault)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    name, module = (str(type.__getattribute__(type(fault), part)) for part in ("__qualname__", "__module__"))
+    return name if module == "builtins" else f"{module}.{name}"
 
 
 def _text(fault: BaseException) -> str:
-    if isinstance(fault, SyntaxError):
-        return str(fault.msg)
     try:
-        return str(fault)
-    except Exception as second:  # noqa: BLE001 - user code: `__str__` of an exception may do anything
+        # A subclass of `str` would bring methods of its own.
+        return str.__str__(str(fault.msg if isinstance(fault, SyntaxError) else fault))
+    except BaseException as second:  # noqa: BLE001 - user code: `__str__` of an exception may do anything
         return f"(the exception's own message failed with {type_name(second)})"
 
 
@@ -114,7 +136,7 @@ def _explained(fault: BaseException, full: str, adapter: Any) -> Optional[Explan
         return None
     try:
         return explain(fault, full)
-    except Exception as second:  # noqa: BLE001 - an explanation must not take the place of the failure that it explains
+    except BaseException as second:  # noqa: BLE001 - an explanation must not take the place of the failure that it explains
         print(f"tvls: {type_name(fault)} could not be explained: {type_name(second)}: {second}", file=sys.stderr)
         return None
 

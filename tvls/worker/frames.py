@@ -72,7 +72,8 @@ def traceback_frames(places: Places, traceback: Optional[TracebackType]) -> List
     positions = CodePositions()
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        own = code.co_filename.startswith(_WORKER) or traceback.tb_frame.f_globals.get("__name__", "").startswith(_OWN)
+        module = traceback.tb_frame.f_globals.get("__name__")  # of code run by `exec` it may be anything
+        own = code.co_filename.startswith(_WORKER) or (isinstance(module, str) and module.startswith(_OWN))
         # Python itself hides the import machinery where it is all that stands between an import and a module.
         if not own and not code.co_filename.startswith("<frozen importlib"):
             position: Position = positions.at(code, traceback.tb_lasti)

@@ -1,7 +1,8 @@
 """Which workspace files a trace depends on, by the bytes that it really used.
 
 Modules are compiled from the very bytes that are hashed: never from a cached `.pyc`, which may belong to another text.
-Files that user code opens for reading are added by an audit hook. What native code opens by itself is not seen.
+Files that user code opens for reading are added by an audit hook. What native code opens by itself is not seen. A file
+that the trace wrote to is no source: what is in it came from the trace.
 """
 
 from __future__ import annotations
@@ -18,9 +19,20 @@ from types import CodeType
 from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 from tvls.capture.document import Source
+from tvls.worker.modules import file_of
 from tvls.worker.places import Places
 
 _CHUNK = 1 << 20
+
+_WRITES = os.O_WRONLY | os.O_TRUNC | os.O_APPEND | os.O_CREAT
+"""Flags of an open that is there to write. O_RDWR alone may be for reading only, as that of `numpy.memmap`."""
+
+_CHANGES: Dict[str, Tuple[Tuple[int, ...], Tuple[Optional[int], ...]]] = {
+    "os.rename": ((0, 1), (2, 3)),
+    "os.remove": ((0,), (1,)),
+    "os.truncate": ((0,), (None,)),
+}
+"""Audit events of changes to files: which arguments are names, and which the folder that each is relative to."""
 
 
 class SourceLog:
@@ -36,6 +48,8 @@ class SourceLog:
         self._digests: Dict[str, str] = {}
         self._texts: Dict[str, bytes] = {}
         self._states: Dict[str, Tuple[int, int, int]] = {}
+        self._touched: Dict[str, str] = {}
+        """Files that the trace may have written to, moved or removed, with their absolute names."""
         self._quiet = False
 
     def install(self) -> None:
@@ -79,31 +93,53 @@ class SourceLog:
         """Every workspace file used so far, sorted by path."""
         # Extension modules and bytecode without source are loaded without passing through either door.
         for module in list(sys.modules.values()):
-            filename = getattr(module, "__file__", None)
-            if isinstance(filename, str):
+            filename = file_of(module)
+            if filename is not None:
                 path = self.places.workspace_path(filename)
-                if path is not None and path not in self._digests:
+                if path is not None and path not in self._digests and path not in self._touched:
                     self._hash_file(filename, path)
-        return [{"path": path, "digest": self._digests[path]} for path in sorted(self._digests)]
+        return [{"path": path, "digest": self._digests[path]} for path in sorted(self._digests) if self._counts(path)]
+
+    def _counts(self, path: str) -> bool:
+        """Not where the trace changed the file that it had read. Code was loaded as it was, whatever came later."""
+        if path not in self._touched or path in self._texts:
+            return True
+        try:
+            return _state(os.stat(self._touched[path])) == self._states.get(path)
+        except OSError:  # removed
+            return False
 
     def _audit(self, event: str, arguments: Tuple[Any, ...]) -> None:
-        if event != "open" or self._quiet:
+        if (event not in _CHANGES and event != "open") or self._quiet:
             return
-        name, _, flags = arguments
-        if not isinstance(name, (str, bytes)) or not isinstance(flags, int):
+        if event == "open":
+            name, _, flags = arguments
+            if isinstance(flags, int):
+                self._note(name, reads=not flags & _WRITES, writes=bool(flags & (_WRITES | os.O_RDWR)))
             return
-        if flags & (os.O_WRONLY | os.O_TRUNC):
+        names, folders = _CHANGES[event]
+        for at, folder in zip(names, folders, strict=True):
+            if folder is None or arguments[folder] == -1:  # else it is relative to an open folder
+                self._note(arguments[at], reads=False, writes=True)
+
+    def _note(self, name: object, reads: bool, writes: bool) -> None:
+        if not isinstance(name, (str, bytes)):  # a descriptor, which was a name before
             return
         filename = os.path.abspath(os.fsdecode(name))
         path = self.places.workspace_path(filename)
-        if path is not None and path not in self._texts:
+        if path is None or path in self._texts:
+            return
+        # What was read before a change is compared with what is there in the end; what comes after it is the trace's.
+        if reads and path not in self._touched:
             self._hash_file(filename, path)
+        if writes:
+            self._touched[path] = filename
 
     def _hash_file(self, filename: str, path: str) -> None:
         self._quiet = True
         try:
             status = os.stat(filename)
-            state = (status.st_mtime_ns, status.st_size, status.st_ino)
+            state = _state(status)
             # A pipe or a device has no content to come back to, and reading it would take it from the user's code.
             if not stat.S_ISREG(status.st_mode) or self._states.get(path) == state:
                 return
@@ -121,6 +157,10 @@ class SourceLog:
             return
         finally:
             self._quiet = False
+
+
+def _state(status: os.stat_result) -> Tuple[int, int, int]:
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 @contextmanager

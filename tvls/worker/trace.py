@@ -19,6 +19,7 @@ from tvls.capture.limits import LimitExceeded, Limits
 from tvls.worker import containment, factories, failures, frameworks
 from tvls.worker.frames import FrameTable
 from tvls.worker.job import Job, SetupFault
+from tvls.worker.modules import file_of
 from tvls.worker.places import Places
 from tvls.worker.probe import Probe
 from tvls.worker.sources import SourceLog
@@ -84,6 +85,8 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
         _check_size(data, limits)
         return data
     except BaseException as fault:  # noqa: BLE001 - also SystemExit and KeyboardInterrupt of user code
+        sys.settrace(None)  # what user code hooked in would run, and raise, in the report as well
+        sys.setprofile(None)
         containment.lift_memory_limit()
         return canonical_json(cast("Dict[str, Any]", _failure(request, fault, state, sources, limits)))
 
@@ -162,8 +165,7 @@ class Preloaded:
 def preloaded_modules() -> Preloaded:
     result = Preloaded({}, {})
     for name, module in list(sys.modules.items()):
-        filename = getattr(module, "__file__", None)
-        filename = filename if isinstance(filename, str) else None
+        filename = file_of(module)
         # Our own packages stand in the workspace when it is our own repository; they are the worker, not the model.
         if name.partition(".")[0] in ("tvls", "__main__"):
             continue
@@ -219,14 +221,18 @@ def _import_module(name: str, path: Optional[str], workspace: str) -> ModuleType
     if path is None:
         return importlib.import_module(name)
     filename = os.path.join(workspace, *path.split("/"))
-    if "." not in name and name in sys.modules and not factories.same_file(_file_of(sys.modules[name]), filename):
+    if "." not in name and name in sys.modules and not _is_from(sys.modules[name], filename):
         # The workspace has a `types.py` or a `random.py` and the standard library's is loaded already. As for a script
         # in that folder the workspace's comes first.
         return factories.load_as(name, filename)
     module = importlib.import_module(name)
-    if not factories.same_file(_file_of(module), filename):
-        raise _finds_instead(name, _file_of(module), path, workspace)
+    if not _is_from(module, filename):
+        raise _finds_instead(name, file_of(module), path, workspace)
     return module
+
+
+def _is_from(module: object, filename: str) -> bool:
+    return factories.same_file(file_of(module, ask=True), filename)  # it may have put something else in its own place
 
 
 def _finds_instead(name: str, other: Optional[str], path: str, workspace: str) -> SetupFault:
@@ -244,11 +250,6 @@ def _finds_instead(name: str, other: Optional[str], path: str, workspace: str) -
                 "workspace's package in its place"
             )
     return SetupFault("setup", f"importing {name!r} finds {instead}", "model", hint=hint)
-
-
-def _file_of(module: ModuleType) -> Optional[str]:
-    filename = getattr(module, "__file__", None)
-    return filename if isinstance(filename, str) else None
 
 
 # --- documents -------------------------------------------------------------------------------------------------------

@@ -27,7 +27,10 @@ from tvls.worker.serve import reset_signals, serve_fork, wake_on_signals
 def run(framework: str, control_fd: int) -> int:
     control = socket.socket(fileno=control_fd)
     control.setblocking(True)
-    containment.die_with_parent(os.getppid())  # while it imports, nothing else would end it with the daemon
+    # While it imports, nothing else would end it with the daemon; which may have gone before it came to this line.
+    containment.die_with_parent(os.getppid())
+    if containment.hung_up(control_fd):
+        return 1
     began = time.monotonic()
     try:
         versions = trace.load_framework(framework).versions
