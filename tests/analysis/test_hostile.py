@@ -237,7 +237,7 @@ COSTLY: dict[str, tuple[str, int | None]] = {
     ),
     "aliases": ("from a import (" + "".join(f"x as x{i},\n" for i in range(30_000)) + ")\n", 1),
     "a long __all__": ("__all__ = [" + "'a'," * 50_000 + "]\n" + "__all__ += ['net']\n" * 20_000, 1),
-    "star imports": ("".join(f"from s{i} import *\n" for i in range(10_000)), 1),
+    "star imports": ("".join(f"from s{i} import *\na{i} = gone.a\n" for i in range(10_000)), 1),
     "alternatives that double": ("M = nn.Module\n" + "M = M or M\n" * 80 + "class A(M): pass\n", 2),
     "alternatives that grow": ("if a: M = g()\n" * 5_000, 1),
     "branches": ("".join(f"if a:\n    n{i} = 1\n" for i in range(8_000)), 1),
