@@ -39,8 +39,31 @@ MADE = {
 }
 FORMS = ["tuple", "list", "array", "none", "number", "array args", "string", "kwargs", "names", "junk", "junk kwargs"]
 GOOD = ["own", "call", "only kwargs"]
+NAMED: dict[str, tuple[dict[str, Any], str]] = {
+    "jit": (of("plain_jit", X, kwargs={"mode": "add"}), "`inputs.kwargs.mode` of the setup is the str 'add'"),
+    "jit:inside": (of("plain_jit", X, {"a": ["b"]}), "`inputs.args[1].a[0]` of the setup is the str 'b'"),
+    "misspelt": (of("sine", {**X, "kind": "tensr"}), "`inputs.args[0]` of the setup is a dictionary"),
+    "list": (of("sine", kwargs={"x": [1.0, 2.0]}), "`inputs.kwargs.x` of the setup is a list"),
+    "string": (of("sine", kwargs={"x": "float32[2,3]"}), "`inputs.kwargs.x` of the setup is the str"),
+    "shape": (of("reshaped", X, kwargs={"shape": "3,2"}), "`inputs.kwargs.shape` of the setup is the str '3,2'"),
+    "shape:float": (of("reshaped", X, 3.5), "`inputs.args[1]` of the setup is the float 3.5"),
+    "loop": (of("total", X, kwargs={"n": "0"}), "`inputs.kwargs.n` of the setup is the str '0'"),
+    "none": (of("bare", X, kwargs={"y": {"kind": "none"}}), "`inputs.kwargs.y` of the setup is none"),
+    "tuple": (of("bare", X, {"kind": "tuple", "items": ["a"]}), "`inputs.args[1].items` of the setup is a tuple"),
+    "table": (of("scaled", kwargs={"x": X, "config": {"scale": 1}}), "`inputs.kwargs.config` of the setup is a dict"),
+    "field": (of("Net", X, init={"kwargs": {"width": "8"}}), "`init.kwargs.width` of the setup is the str '8'"),
+    "field:list": (of("Net", X, init={"kwargs": {"width": [8]}}), "`init.kwargs.width` of the setup is a list"),
+    "parameter": (of("Block", X, init={"args": ["3"]}), "`init.args[0]` of the setup is the str '3'"),
+}
+UNNAMED = {
+    "traced": of("reshaped", X, kwargs={"shape": X}),
+    "shapes": of("bare", X, cases.tensor(5, 7)),
+    "missing": of("bare", X),
+}
 REQUESTS = {
     **MADE,
+    **{f"named:{name}": given for name, (given, _) in NAMED.items()},
+    **{f"unnamed:{name}": given for name, given in UNNAMED.items()},
     "initialise": of("initialise", KEY, X),
     "averaged": of("averaged", inputs=made("two_models")),
     "same": of("same", inputs=made("one_model")),
@@ -187,6 +210,20 @@ def test_where_names_are_good_enough_they_stay(answers: dict[str, Any]) -> None:
 def test_a_fault_names_the_place_in_the_setup(answers: dict[str, Any]) -> None:
     # R13: not the position that the input was moved to
     assert answers["dense:wrong"]["failure"]["key"] == "inputs.kwargs.w.dtype"
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_value_of_an_unexpected_type_is_named_by_its_key(answers: dict[str, Any], name: str) -> None:
+    # R35
+    failure = answers[f"named:{name}"]["failure"]
+    assert failure["kind"] == "exception"
+    assert NAMED[name][1] in failure["hint"]
+    assert "known while tracing" not in failure["message"]  # there is no traced value in it
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_no_value_is_blamed_without_reason(answers: dict[str, Any], name: str) -> None:
+    assert "of the setup" not in answers[f"unnamed:{name}"]["failure"].get("hint", "")
 
 
 # --- forms of inputs factories ---------------------------------------------------------------------------------------

@@ -228,3 +228,15 @@ def make_maker():
 
 def one_model():
     return {"one": nnx.Linear(3, 2, rngs=nnx.Rngs(0))}
+
+
+def total(xs, n):
+    return jax.lax.scan(lambda c, x: (c + x, x), n, xs)
+
+
+def sine(x):
+    return jnp.sin(x)
+
+
+def scaled(x, config):
+    return x * config.scale

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Dict, List, Optional, Tuple
 
 from tvls.worker.classes import class_of
-from tvls.worker.frameworks.jax import arrays, device, failures, functions, libraries, linen, nnx, results
+from tvls.worker.frameworks.jax import arrays, device, failures, functions, given, libraries, linen, nnx, results
 from tvls.worker.frameworks.jax.failures import MACHINERY, explain
 from tvls.worker.frameworks.jax.instances import is_about_places
 from tvls.worker.frameworks.jax.modules import recorded_modules
@@ -78,6 +78,14 @@ def capture(job: Job) -> Dict[str, Any]:
 
     Raises SetupFault, LimitExceeded, or whatever the user's code raises.
     """
+    try:
+        return _capture(job)
+    except Exception as fault:
+        given.remember(fault, job.setup)
+        raise
+
+
+def _capture(job: Job) -> Dict[str, Any]:
     if job.kind == "flax.linen":
         traced = linen.traced(job)
     else:

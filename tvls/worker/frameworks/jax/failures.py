@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
 
 from tvls.worker.failures import Explanation
+from tvls.worker.frameworks.jax import given
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.calls import Leaf
 
@@ -48,6 +49,10 @@ def explain(fault: BaseException, full: str) -> Optional[Explanation]:
         found = rule(fault, full)
         if found is not None:
             break
+    suspects = given.suspects(fault, full)
+    if suspects is not None:
+        found = found or Explanation()
+        found.hint = f"{suspects}. Or: {found.hint}" if found.hint else suspects
     told = _in_terms_of_the_target(fault, full)
     if told != full:
         found = found or Explanation(told)
@@ -106,6 +111,9 @@ _KIND = re.compile(r"(?:shape|got) ([a-z]+\d*(?:_\w+)?\[[\d,]*\])")
 
 def _concrete(fault: BaseException, full: str) -> Optional[Explanation]:
     kind = next((cls.__name__ for cls in type(fault).__mro__ if cls.__name__ in _NEEDS), None)
+    shape = given.untraced_shape(full)
+    if shape is not None:
+        return Explanation(f"a shape needs integers, and this one is {shape}")
     if full.startswith("Shapes must be 1D sequences of concrete"):
         needs, instead = _SHAPE
     elif kind is not None:
