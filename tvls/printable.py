@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_UNSEEN = "\0-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
+_IN_A_LINE = re.compile(f"[{_UNSEEN}]")
+_IN_A_TEXT = re.compile(f"(?![\t\n])[{_UNSEEN}]")
 
 
 def printable(text: str) -> str:
-    """`text` with control characters written out (`\\x1b`), but for tabs and line ends, and bidirectional ones too."""
-    return _CONTROL.sub(_written_out, text)
+    """One line with what a terminal would obey or hide, and what no encoding holds, written as `\\x1b`, `\\udcff`…"""
+    return text if text.isascii() and text.isprintable() else _IN_A_LINE.sub(written_out, text)
 
 
-def _written_out(match: re.Match[str]) -> str:
-    code = ord(match[0])
+def printable_text(text: str) -> str:
+    """As `printable`, for a text whose lines end and are indented."""
+    return _IN_A_TEXT.sub(written_out, text)
+
+
+def written_out(found: re.Match[str]) -> str:
+    code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

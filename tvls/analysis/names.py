@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 
+from tvls.printable import written_out
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile("\0([0-9a-f]{4})")
-_UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
 def to_wire(name: str) -> str:
@@ -23,14 +24,4 @@ def from_wire(name: str) -> str:
 
 def as_text(name: str) -> str:
     """A name with what no encoding holds written as `\\udcff`."""
-    return _SURROGATE.sub(_escaped, name)
-
-
-def printable(text: str) -> str:
-    """Text with what a terminal would obey or hide, and what no encoding holds, written as `\\x1b`, `\\udcff`…"""
-    return text if text.isascii() and text.isprintable() else _UNSEEN.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return _SURROGATE.sub(written_out, name)

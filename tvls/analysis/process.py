@@ -20,7 +20,7 @@ from typing import BinaryIO
 import msgspec
 
 from tvls.analysis.board import IDLE, Board
-from tvls.analysis.names import as_text, from_wire, printable, to_wire
+from tvls.analysis.names import as_text, from_wire, to_wire
 from tvls.analysis.types import (
     Answer,
     Avoid,
@@ -38,6 +38,7 @@ from tvls.analysis.types import (
     TargetsRequest,
 )
 from tvls.analysis.workspace import Workspace
+from tvls.printable import printable
 
 _SLICE_SECONDS = 0.01
 _MOST_MEMORY = 6 << 30

@@ -11,8 +11,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from tvls.analysis.facts import Op, facts_of
-from tvls.analysis.names import printable
 from tvls.analysis.types import ParseError
+from tvls.printable import printable
 
 
 class SourceError(Exception):

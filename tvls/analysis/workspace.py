@@ -25,13 +25,13 @@ from tvls.analysis.modules import (
     submodule,
 )
 from tvls.analysis.moved import LineMap, moved
-from tvls.analysis.names import printable
 from tvls.analysis.reading import UnreadableError, encode_buffer, read_source
 from tvls.analysis.resolve import Resolver
 from tvls.analysis.scopes import Scope, scope_of
 from tvls.analysis.source import Source, SourceError, decode, lines_of, parse
 from tvls.analysis.targets import Texts, targets_of
 from tvls.analysis.types import FileError, FileTargets, Found, FoundTarget, ParseError
+from tvls.printable import printable
 
 _SKIPPED = frozenset(
     {"__pycache__", "node_modules", "site-packages", "dist-packages", "__pypackages__", "venv", "virtualenv"}

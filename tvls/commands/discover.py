@@ -10,9 +10,9 @@ from typing import TextIO
 
 from tvls.analysis.client import AnalysisError
 from tvls.analysis.discover import discover
-from tvls.analysis.names import printable
 from tvls.analysis.types import FileError
 from tvls.commands.exits import DONE, FAILED, USAGE
+from tvls.printable import printable
 
 
 async def discover_command(paths: list[Path], as_json: bool) -> int:

@@ -16,7 +16,7 @@ from tvls.commands.terminal import complain, settings, workspace_folder
 from tvls.environments.find import find
 from tvls.environments.probe import probe, require
 from tvls.freshness import FileDigests
-from tvls.printable import printable
+from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
 from tvls.setup.read import SETUP_FILE, read_setup
 from tvls.trust import TrustStore
@@ -48,9 +48,9 @@ async def doctor_command(arguments: argparse.Namespace) -> int:
         print(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
         for finding in findings:
-            print(printable(f"{_MARKS[finding.state]} {finding.what}"))
+            print(printable_text(f"{_MARKS[finding.state]} {finding.what}"))
             if finding.next_step:
-                print(printable(f"        {finding.next_step}"))
+                print(printable_text(f"        {finding.next_step}"))
     return MISSING if any(finding.state == "missing" for finding in findings) else DONE
 
 

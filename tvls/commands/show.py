@@ -8,7 +8,7 @@ from pathlib import Path
 from tvls import graph
 from tvls.commands.exits import DONE, FAILED, USAGE
 from tvls.commands.terminal import complain, report
-from tvls.printable import printable
+from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
 
 
@@ -25,7 +25,7 @@ def show_command(file: Path, as_json: bool, max_lines: int | None, depth: int | 
     if as_json:
         sys.stdout.write(data.decode())
     elif "failure" in document:
-        print(printable(graph.failure_text(document)), end="")
+        print(printable_text(graph.failure_text(document)), end="")
     else:
-        print(printable(graph.outline(document, max_lines=max_lines, depth=depth)), end="")
+        print(printable_text(graph.outline(document, max_lines=max_lines, depth=depth)), end="")
     return FAILED if "failure" in document else DONE

@@ -13,7 +13,7 @@ import msgspec
 
 from tvls.commands.exits import FAILED, MISSING, MISSING_KINDS
 from tvls.host import LogLevel
-from tvls.printable import printable
+from tvls.printable import printable_text
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.settings import LimitSettings, Settings
@@ -122,11 +122,11 @@ def _limits(texts: Sequence[str]) -> LimitSettings:
 
 
 def complain(message: str) -> None:
-    print(printable(f"tvls: {message}"), file=sys.stderr)
+    print(printable_text(f"tvls: {message}"), file=sys.stderr)
 
 
 def _indented(text: str) -> None:
-    print(printable(f"  {text}"), file=sys.stderr)
+    print(printable_text(f"  {text}"), file=sys.stderr)
 
 
 _IN_A_TERMINAL = {

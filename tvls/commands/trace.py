@@ -10,7 +10,7 @@ from tvls import graph
 from tvls.capture.encoding import canonical_json
 from tvls.commands.exits import DONE, USAGE
 from tvls.commands.terminal import Terminal, absolute, complain, report, settings, workspace_folder
-from tvls.printable import printable
+from tvls.printable import printable_text
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
@@ -55,7 +55,7 @@ async def trace_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(data.decode())
     elif arguments.output is None or arguments.max_lines or arguments.depth:
-        print(printable(graph.outline(capture, max_lines=arguments.max_lines, depth=arguments.depth)), end="")
+        print(printable_text(graph.outline(capture, max_lines=arguments.max_lines, depth=arguments.depth)), end="")
     else:
         print(f"{arguments.output}: {len(capture['operations'])} operations, coverage {capture['coverage']['status']}")
     return DONE

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tvls.commands.exits import DONE, USAGE
 from tvls.commands.terminal import absolute, complain, report
-from tvls.printable import printable
+from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
 from tvls.trust import TrustStore
 
@@ -20,7 +20,7 @@ def trust_command(folder: Path | None, revoke: bool) -> int:
             complain("name the folder that is not to be trusted any more")
             return USAGE
         for grant in store.list():
-            print(printable(str(grant.folder)))
+            print(printable_text(str(grant.folder)))
         return DONE
     try:
         if revoke:
