@@ -34,7 +34,16 @@ class Origin:
     @property
     def key(self) -> object:
         """Equal for origins whose captures are the same; of two equal profiles each has its own."""
-        return (self.folder, self.path, self.profile.model, self.name, self.profile.name, self.profile.digest)
+        profile = self.profile
+        return (
+            self.folder,
+            self.path,
+            profile.model,
+            self.name,
+            profile.name,
+            profile.digest,
+            self.environment.executable,
+        )
 
 
 @dataclass

@@ -110,15 +110,25 @@ def staleness(tools: Tools, outcome: OpenCapture | FailedTrace, profile_digest: 
 
     `profile_digest` is that of the setup as it is now, None where it is gone.
     """
+    origin = outcome.origin
     return check(
         outcome.snapshot,
-        outcome.origin.folder,
+        origin.folder,
         tools.buffers,
         profile_digest,
-        fingerprint(outcome.origin.environment),
+        fingerprint(origin.environment) if _still_selected(tools, origin) else None,
         None,  # versions cannot change without the environment's fingerprint
         tools.digests,
     )
+
+
+def _still_selected(tools: Tools, origin: Origin) -> bool:
+    """Whether the capture Python of a trace is the one that a new trace would take, as far as settings tell."""
+    configured = tools.settings.interpreter_command()
+    command = origin.environment.command
+    if configured is None or tuple(configured) == command:
+        return True
+    return find(origin.folder, configured, {})[0].command == command  # as found: a configured path may be relative
 
 
 async def _pass_trust(tools: Tools, folder: Path, interpreter: str) -> None:
