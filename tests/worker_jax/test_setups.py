@@ -26,6 +26,7 @@ def of(name: str, *args: Any, **options: Any) -> dict[str, Any]:
 
 MADE = {
     "make_linen": of("make_linen"),
+    "make_linen:array": of("make_linen", X),
     "make_pair": of("make_pair", X),
     "make_bound": of("make_bound"),
     "make_nnx": of("make_nnx"),
@@ -126,7 +127,7 @@ def test_a_function_that_makes_something_to_call_is_no_empty_graph(answers: dict
     assert (failure["kind"], failure["key"], failure["phase"]) == ("setup", "model", "trace")
     assert "does not compute with it" in failure["message"]
     assert "init factory" in failure["hint"]
-    if name in ("make_linen", "make_pair", "make_bound"):
+    if name in ("make_linen", "make_linen:array", "make_pair", "make_bound"):
         assert "builds a model (Net)" in failure["message"]
         assert "Net" in failure["hint"]
     if name in ("make_function", "make_partial", "make_class"):

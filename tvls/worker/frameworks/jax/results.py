@@ -19,6 +19,8 @@ class Made:
     """What a function returned: a module's class name, or None for a function or another callable."""
 
     module: Optional[str]
+    stateful: bool = False
+    """Whether the module is one of NNX: its arrays are state, and not parameters of its construction as Linen's are."""
 
 
 def made_by(result: Any) -> Optional[Made]:
@@ -28,15 +30,20 @@ def made_by(result: Any) -> Optional[Made]:
     if any(isinstance(leaf, lib.jax.Array) for leaf in leaves if not _is_module(leaf)):
         return None
     if modules:
-        return Made(lib.class_of(modules[0]).__qualname__)
+        return Made(lib.class_of(modules[0]).__qualname__, any(is_nnx(module) for module in modules))
     # a container of JAX's that is called, such as a Partial, has no leaf of its own
     return Made(None) if any(callable(value) for value in (*leaves, result)) else None
 
 
 def refuse_unless_computed(made: Made, jaxpr: Any, leaves: Sequence[Leaf], job: Job) -> None:
-    """Raises SetupFault unless the program reads or passes on an input that is more than a source of randomness."""
+    """Raises SetupFault unless the program reads an input that is more than a source of randomness.
+
+    Passing one on as the state of a module counts, too.
+    """
     data = {id(var) for var, leaf in zip(jaxpr.invars, leaves, strict=True) if not _is_random(leaf)}
-    used = [atom for eqn in jaxpr.eqns for atom in eqn.invars] + list(jaxpr.outvars)
+    used = [atom for eqn in jaxpr.eqns for atom in eqn.invars]
+    if made.stateful:
+        used += jaxpr.outvars
     if any(id(atom) in data for atom in used):
         return
     if made.module is not None:
