@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
-.PHONY: demo test bench env models lint types generated pytest clean
+.PHONY: demo test bench env models versions versions-suite lint types generated pytest clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
@@ -22,6 +22,16 @@ $(MODELS)/.installed: requirements/models.txt
 	$(PYTHON) -m venv $(MODELS)
 	$(MODELS)/bin/python $(PIP) -r requirements/models.txt
 	touch $@
+
+# The oldest and the newest libraries, on the oldest and the newest Python of this machine.
+versions: env
+	$(BIN)/python tests/versions/environments.py
+
+# Everything that is tested of the worker, in each of them; `make test` runs a part of it.
+versions-suite: versions
+	for row in oldest newest; do \
+	  test ! -d .venv-$$row || TVLS_TEST_PYTHON=$(CURDIR)/.venv-$$row/bin/python $(BIN)/python -m pytest tests/worker_jax tests/tracing || exit 1; \
+	done
 
 demo: env models
 	@echo "== The models of examples/, found by reading"
@@ -45,7 +55,7 @@ types: env
 generated: env
 	$(BIN)/python -m tvls.protocol.generate --check
 
-pytest: env models
+pytest: env models versions
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: env models
@@ -54,4 +64,4 @@ bench: env models
 	$(BIN)/python benchmarks/speed.py
 
 clean:
-	rm -rf $(VENV) $(MODELS)
+	rm -rf $(VENV) $(MODELS) .venv-oldest .venv-newest
