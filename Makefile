@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
-.PHONY: demo test bench env models versions versions-suite lint types generated pytest clean
+.PHONY: demo test bench env models versions versions-suite pytest-worker pytest-others lint types generated pytest clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
@@ -55,8 +55,15 @@ types: env
 generated: env
 	$(BIN)/python -m tvls.protocol.generate --check
 
+# The worker's tests trace for minutes; they run beside all others, each group with its output in one piece.
 pytest: env models versions
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-worker pytest-others
+
+pytest-worker:
+	$(BIN)/python -m pytest tests/worker_jax tests/versions
+
+pytest-others:
+	$(BIN)/python -m pytest --ignore=tests/worker_jax --ignore=tests/versions
 
 bench: env models
 	$(BIN)/python benchmarks/discovery.py
