@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shutil
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 
 from tvls.environments.find import find
@@ -57,6 +61,14 @@ def test_finding_runs_nothing_and_reads_versions_from_files(tmp_path: Path) -> N
         (str(conda), "CONDA_PREFIX", "3.10.4", False),
         (str(on_path), "path", None, False),
     ]
+    assert [i.prefix for i in found] == [
+        None,
+        str(folder / ".venv"),
+        str(folder / "venv"),
+        str(tmp_path / "active"),
+        str(tmp_path / "conda"),
+        None,
+    ]
     assert not canary.exists()
 
 
@@ -82,6 +94,11 @@ def test_a_wrapper_is_kept_as_it_is_and_a_link_is_not_resolved(tmp_path: Path) -
     (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
     found = find(tmp_path, ["uv", "run", "python"], {"VIRTUAL_ENV": str(tmp_path / ".venv")})
     assert [i.command for i in found] == [("uv", "run", "python"), (str(tmp_path / ".venv" / "bin" / "python"),)]
+    assert [i.prefix for i in found] == [None, str(tmp_path / ".venv")]
+    [configured, _] = find(
+        tmp_path, [".venv/bin/python"], {"VIRTUAL_ENV": "", "PATH": str(Path(sys.executable).parent)}
+    )
+    assert configured.prefix == str(tmp_path / ".venv")
 
 
 async def error_of(*command: str, folder: Path, seconds: float = 30.0) -> TvlsError:
@@ -129,6 +146,41 @@ async def test_each_fault_of_an_interpreter_is_named(tmp_path: Path) -> None:
     assert time.monotonic() - began < 5
     assert "does not exist" in (await error_of(sys.executable, folder=tmp_path / "nowhere")).message
     await error_of(folder=tmp_path)
+
+
+PROBING = """
+import asyncio, sys
+from tvls.environments.probe import probe
+asyncio.run(probe([sys.argv[1]], sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_an_interpreter_that_hangs_ends_with_the_daemon(tmp_path: Path, how: str) -> None:
+    # R31: nothing of ours runs in it that could see the end of the daemon
+    number = secrets.randbelow(10**6) + 10**6
+    hanging = make_program(tmp_path / "hanging", f"#!/bin/sh\nsleep {number} & sleep {number}\n")
+    daemon = subprocess.Popen([sys.executable, "-c", PROBING, str(hanging), str(tmp_path)])
+
+    def hung() -> int:
+        return sum(str(number) in (process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
+
+    def wait_for(count: int) -> None:
+        deadline = time.monotonic() + 10
+        while hung() != count:
+            assert time.monotonic() < deadline, f"{hung()} processes instead of {count}"
+            time.sleep(0.02)
+
+    wait_for(2)
+    daemon.send_signal(getattr(signal, how))
+    daemon.wait(10)
+    wait_for(0)
+
+
+async def test_probing_leaves_no_process(tmp_path: Path) -> None:
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    await probe([str(make_program(tmp_path / "py", f"#!/bin/sh\nexec '{sys.executable}' \"$@\"\n"))], str(tmp_path))
+    assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
 
 
 async def test_a_python_that_is_too_old_says_so(tmp_path: Path) -> None:

@@ -42,6 +42,10 @@ def make_adapter():
             import threading
 
             threading.Thread(target=threading.Event().wait, daemon=True).start()
+        if os.environ.get("FAKE_PRELOAD", "").startswith("dying:") and "warm" in sys.argv:
+            with open(os.environ["FAKE_PRELOAD"].partition(":")[2], "a") as starts:
+                starts.write("x")
+            os.abort()
         if os.environ.get("FAKE_PRELOAD") == "slow":
             import time
 

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+import tvls
 from tests.tracing.workers import (
     FAKE_WORKER,
     children_of,
@@ -525,3 +526,313 @@ async def test_workers_end_with_the_daemon_under_every_exit(
         os.kill(daemon.pid, getattr(signal, how))
     await asyncio.wait_for(daemon.wait(), 10)
     await wait_until(lambda: not marked_processes())
+
+
+# --- workers that are killed, stopped or restarted -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP"])
+async def test_an_idle_warm_worker_that_was_killed_or_stopped_fails_no_trace(
+    pool: WorkerPool, environment: Environment, workspace: Path, number: str
+) -> None:
+    # R31: nothing of the user's had run
+    write_model(workspace, "import os\n\ndef net():\n    return os.getppid()\n")
+    await pool.prewarm(environment, "jax")
+    for _ in range(2):
+        worker = pool.status()[0].pid
+        assert worker is not None
+        os.kill(worker, getattr(signal, number))
+        answer = await trace(pool, environment, request_for(workspace))
+        assert answer["outputs"]["static"] == pool.status()[0].pid != worker
+    await wait_until(lambda: len(marked_processes()) == 1)
+
+
+async def test_a_model_that_stops_the_warm_worker_fails_no_other(
+    pool: WorkerPool, environment: Environment, workspace: Path
+) -> None:
+    write_model(workspace, "import os, signal\n\ndef net():\n    os.kill(os.getppid(), signal.SIGSTOP)\n    return 1\n")
+    assert (await trace(pool, environment, request_for(workspace)))["outputs"] == {"static": 1}
+    write_model(workspace, "def net():\n    return 2\n")
+    assert (await trace(pool, environment, request_for(workspace)))["outputs"] == {"static": 2}
+
+
+async def test_a_trace_that_had_begun_is_not_run_again(
+    pool: WorkerPool, environment: Environment, workspace: Path
+) -> None:
+    write_model(
+        workspace,
+        "import os, signal\nopen('ran', 'a').write('x')\nos.kill(os.getppid(), signal.SIGKILL)\nsignal.pause()\n",
+    )
+    assert (await error_of(pool, environment, request_for(workspace))).kind == "workerCrashed"
+    assert (workspace / "ran").read_text() == "x"
+
+
+async def test_a_warm_worker_that_dies_once_while_starting_is_started_again(
+    pool: WorkerPool, environment: Environment, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # R31
+    monkeypatch.setenv("FAKE_PRELOAD", "slow")
+    write_model(workspace, "import os\n\ndef net():\n    return os.getppid()\n")
+    task = asyncio.create_task(trace(pool, environment, request_for(workspace)))
+    await wait_until(lambda: bool(marked_processes()))
+    marked_processes()[0].kill()
+    answer = await task
+    assert pool.status()[0].state == "warm"
+    assert answer["outputs"]["static"] == pool.status()[0].pid
+
+
+async def test_a_warm_worker_that_goes_on_dying_is_left_alone_for_longer_and_longer(
+    pool: WorkerPool, environment: Environment, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    starts = tmp_path / "starts"
+    monkeypatch.setenv("FAKE_PRELOAD", f"dying:{starts}")
+    monkeypatch.setattr("tvls.tracing.pool._FIRST_RETRY_SECONDS", 3.0)
+    write_model(workspace, "def net():\n    return 1\n")
+
+    async def tried() -> int:
+        """Warm starts so far, of a trace that is answered all the same."""
+        assert (await trace(pool, environment, request_for(workspace)))["outputs"] == {"static": 1}
+        return len(starts.read_text())
+
+    assert await tried() == 2
+    assert pool.status()[0].state == "broken"
+    assert await tried() == 2
+    await asyncio.sleep(3.1)
+    assert await tried() == 3
+    await asyncio.sleep(3.1)
+    assert await tried() == 3
+
+
+TICKING = """
+import os, pathlib, subprocess, time
+subprocess.Popen(["sh", "-c", "while :; do echo >> ticks; sleep 0.05; done"], start_new_session=True)
+pathlib.Path("started").touch()
+while True:
+    with open("ticks", "a") as file:
+        file.write("x")
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("preload", ["", "threads"])
+async def test_restart_ends_what_was_started_before_and_nothing_after(
+    pool: WorkerPool, environment: Environment, workspace: Path, monkeypatch: pytest.MonkeyPatch, preload: str
+) -> None:
+    # R4: trust was taken back
+    monkeypatch.setenv("FAKE_PRELOAD", preload)
+    write_model(workspace, TICKING)
+    task = asyncio.create_task(trace(pool, environment, request_for(workspace)))
+    await wait_until((workspace / "started").exists, 20)
+    await pool.restart()
+    ticks = (workspace / "ticks").stat().st_size
+    assert not marked_processes()
+    with pytest.raises(TvlsError, match="workers were restarted") as raised:
+        await task
+    assert raised.value.kind == "workerCrashed"
+    await asyncio.sleep(0.2)
+    assert (workspace / "ticks").stat().st_size == ticks
+    write_model(workspace, "def net():\n    return 1\n")
+    assert (await trace(pool, environment, request_for(workspace)))["outputs"] == {"static": 1}
+
+
+@pytest.mark.parametrize("preload", ["", "threads"])
+@pytest.mark.parametrize("warmed", [False, True])
+async def test_restart_ends_a_trace_wherever_it_has_come_to(
+    environment: Environment, workspace: Path, monkeypatch: pytest.MonkeyPatch, preload: str, warmed: bool
+) -> None:
+    # R4: between any two steps of a trace that is about to begin
+    monkeypatch.setenv("FAKE_PRELOAD", preload)
+    write_model(workspace, "open('ran', 'a').write('x')\ndef net():\n    return 1\n")
+    pool = WorkerPool(script=FAKE_WORKER, concurrent=1)
+    try:
+        if warmed:
+            await pool.prewarm(environment, "jax")
+        for steps in [*range(1, 12), 20, 40, 80]:
+            first, second = (asyncio.create_task(trace(pool, environment, request_for(workspace))) for _ in range(2))
+            for _ in range(steps):
+                await asyncio.sleep(0 if steps < 20 else 0.001)
+            await pool.restart()
+            ran = (workspace / "ran").exists() and (workspace / "ran").stat().st_size
+            results = await asyncio.gather(first, second, return_exceptions=True)
+            assert all(isinstance(r, dict) or (isinstance(r, TvlsError) and "restarted" in r.message) for r in results)
+            assert steps >= 20 or isinstance(results[1], TvlsError), "the one that waited for its turn went on"
+            await asyncio.sleep(0.05)
+            assert ran == ((workspace / "ran").exists() and (workspace / "ran").stat().st_size)
+            assert not marked_processes()
+            assert pool.running == 0
+    finally:
+        await pool.aclose()
+
+
+async def test_restart_of_a_folder_leaves_the_traces_of_others(
+    pool: WorkerPool, environment: Environment, workspace: Path, tmp_path: Path
+) -> None:
+    # R4
+    other = tmp_path / "other"
+    other.mkdir()
+    write_model(workspace, TICKING)
+    write_model(
+        other,
+        "import pathlib, time\npathlib.Path('started').touch()\n"
+        "while not pathlib.Path('go').exists():\n    time.sleep(0.01)\ndef net():\n    return 1\n",
+    )
+    ended = asyncio.create_task(trace(pool, environment, request_for(workspace)))
+    kept = asyncio.create_task(trace(pool, environment, request_for(other)))
+    await wait_until(lambda: (workspace / "started").exists() and (other / "started").exists(), 20)
+    await pool.restart(workspace)
+    ticks = (workspace / "ticks").stat().st_size
+    with pytest.raises(TvlsError, match="workers were restarted"):
+        await ended
+    (other / "go").touch()
+    assert (await kept)["outputs"] == {"static": 1}
+    assert (workspace / "ticks").stat().st_size == ticks
+    assert pool.status()[0].state == "warm"
+
+
+async def test_restart_of_a_folder_ends_the_warm_worker_of_its_own_interpreter(
+    pool: WorkerPool, workspace: Path, tmp_path: Path
+) -> None:
+    # R4
+    python = workspace / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    (workspace / ".venv" / "pyvenv.cfg").write_text(f"home = {Path(sys.base_prefix) / 'bin'}\n")
+    await pool.prewarm(environment_of(str(python), workspace), "jax")
+    await pool.prewarm(environment_of(sys.executable, workspace), "jax")
+    assert len(pool.status()) == 2
+    await pool.restart(tmp_path / "elsewhere")
+    assert len(pool.status()) == 2
+    await pool.restart(workspace)
+    assert [status.interpreter for status in pool.status()] == [sys.executable]
+    assert len(marked_processes()) == 1
+
+
+async def test_a_start_that_is_dropped_for_another_trace_ends_no_trace(
+    pool: WorkerPool, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # R27: packages were installed while the worker was starting
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    plain = environment_of(sys.executable, workspace)
+    environment = Environment(**{**{n: getattr(plain, n) for n in plain.__struct_fields__}, "paths": (str(site),)})
+    monkeypatch.setenv("FAKE_PRELOAD", "slow")
+    write_model(workspace, "def net():\n    return 1\n")
+    first = asyncio.create_task(trace(pool, environment, request_for(workspace)))
+    await wait_until(lambda: bool(marked_processes()))
+    (site / "numpy-9.dist-info").mkdir()
+    second = asyncio.create_task(trace(pool, environment, request_for(workspace)))
+    assert (await first)["outputs"] == (await second)["outputs"] == {"static": 1}
+
+
+# --- answers that are none -------------------------------------------------------------------------------------------
+
+FORGED = {
+    "no JSON": "line.send(b'P', b'pwn')",
+    "no UTF-8": "line.send(b'P', b'\\xff\\xfe')",
+    "no object": "line.send(b'P', b'[]')",
+    "deep": "line.send(b'P', b'[' * 60000)",
+    "no phase": "line.send(b'P', b'{}')",
+    "another phase": "line.send(b'P', b'{\"phase\": [\"x\"]}')",
+    "another kind": "line.send(b'X', b'{}')",
+    "long": "line.send(b'P', b'x' * 70000)",
+    "of a warm worker": "line.send(b'C', b'{\"module\": \"x\"}')",
+    "half": "os.write(line.write_fd, b'P' + bytes(7) + b'\\x05{')",
+    "document": "line.send(b'D', b'pwn')",
+    "deep document": "line.send(b'D', b'{\"values\":' + b'[' * 200000)",
+    "other document": "line.send(b'D', b'{\"failure\": {}}')",
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+async def test_whatever_comes_in_place_of_an_answer_is_a_crash(
+    pool: WorkerPool, environment: Environment, workspace: Path, how: str
+) -> None:
+    write_model(
+        workspace,
+        f"""
+        import gc, os, tvls.worker.channel as channel
+        def net():
+            line = next(thing for thing in gc.get_objects() if isinstance(thing, channel.Channel))
+            print("last words")
+            {FORGED[how]}
+            os._exit(0)
+        """,
+    )
+    error = await error_of(pool, environment, request_for(workspace))
+    assert error.kind == "workerCrashed"
+    assert error.data.stderr == "last words"
+    assert error.data.next_step
+
+
+REPLACED = {
+    "json.dumps": "import json\njson.dumps = lambda *a, **k: 'pwn'",
+    "json.loads": "import json\njson.loads = None",
+    "os.write": "import os\nos.write = lambda *a: 0",
+    "os.fstat": "import os\nos.fstat = os.getpid = None",
+    "os._exit": "import os\nos._exit = lambda code: None",
+    "len": "import builtins\nbuiltins.len = lambda *a: 0",
+}
+
+
+@pytest.mark.parametrize("what", REPLACED)
+async def test_code_that_replaces_what_the_worker_needs_gets_a_document_or_a_clear_error(
+    pool: WorkerPool, environment: Environment, workspace: Path, what: str
+) -> None:
+    write_model(workspace, REPLACED[what] + "\ndef net():\n    return 1\n")
+    try:
+        document = await trace(pool, environment, request_for(workspace))
+        assert "failure" in document or document["outputs"] == {"static": 1}
+    except TvlsError as error:
+        assert error.kind == "workerCrashed"
+        assert what in ("json.dumps", "len")
+    write_model(workspace, "def net():\n    return 2\n")
+    assert (await trace(pool, environment, request_for(workspace)))["outputs"] == {"static": 2}
+    await wait_until(lambda: len(marked_processes()) == 1)
+
+
+# --- what was printed ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preload", ["", "threads"])
+@pytest.mark.parametrize("last", ["return 1", "raise ValueError"])
+async def test_what_a_finished_trace_printed_is_handed_on_once(
+    pool: WorkerPool,
+    environment: Environment,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    preload: str,
+    last: str,
+) -> None:
+    monkeypatch.setenv("FAKE_PRELOAD", preload)
+    write_model(
+        workspace,
+        f"""
+        import sys
+        print("imported")
+        def net(n):
+            for i in range(n):
+                print("line", i, file=sys.stderr)
+            {last}
+        """,
+    )
+    for lines in (1, 1, 50_000, 0):
+        said: list[str] = []
+        request = request_for(workspace, args=[lines])
+        await pool.trace(environment, request, on_progress=ignore, on_output=said.append)
+        [text] = said
+        assert text.splitlines()[-1] == (f"line {lines - 1}" if lines else "imported")
+        assert len(text) <= 16_000
+    write_model(workspace, "def net():\n    return 1\n")
+    silent: list[str] = []
+    await pool.trace(environment, request_for(workspace), on_progress=ignore, on_output=silent.append)
+    assert silent == []
+
+
+async def test_errors_name_no_place_of_the_workers_own_files(
+    pool: WorkerPool, environment: Environment, workspace: Path
+) -> None:
+    write_model(workspace, "import os\ndef net():\n    os.closerange(3, 4096)\n")
+    error = await error_of(pool, environment, request_for(workspace))
+    stderr = error.data.stderr or ""
+    assert 'File "tvls/worker/channel.py"' in stderr
+    assert str(Path(tvls.__file__).parent) not in stderr

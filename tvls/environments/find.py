@@ -29,6 +29,8 @@ class Interpreter(msgspec.Struct, frozen=True):
     """Version as `pyvenv.cfg` or Conda's records tell it; None where no file tells."""
     inside: bool = False
     """It lies in the workspace folder itself."""
+    prefix: str | None = None
+    """Folder of the virtual or Conda environment that it is of; None where it is of none, or a wrapper chooses."""
 
 
 def find(
@@ -69,7 +71,7 @@ def _candidates(folder: Path, configured: Sequence[str] | None, environ: Mapping
 
 def _environment(prefix: Path, origin: Origin, folder: Path) -> Iterator[Interpreter]:
     """The interpreter of a virtual or Conda environment, if that is what `prefix` is."""
-    if not prefix.is_absolute() or not ((prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir()):
+    if not prefix.is_absolute() or not _is_environment(prefix):
         return
     for name in ("Scripts/python.exe", "python.exe") if sys.platform == "win32" else ("bin/python", "bin/python3"):
         program = prefix / name
@@ -86,8 +88,13 @@ def _interpreter(command: list[str], origin: Origin, folder: Path) -> Interprete
     path = Path(program)
     inside = path.is_absolute() and path.is_relative_to(os.path.normpath(folder))
     prefix = path.parent.parent if path.parent.name in ("bin", "Scripts") else path.parent
-    version = _recorded_version(prefix) if path.is_absolute() and len(command) == 1 else None
-    return Interpreter((program, *command[1:]), origin, version, inside)
+    if not path.is_absolute() or len(command) > 1 or not _is_environment(prefix):
+        return Interpreter((program, *command[1:]), origin, inside=inside)
+    return Interpreter((program,), origin, _recorded_version(prefix), inside, str(prefix))
+
+
+def _is_environment(prefix: Path) -> bool:
+    return (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir()
 
 
 def _recorded_version(prefix: Path) -> str | None:

@@ -14,6 +14,8 @@ WORKER_SCRIPT: Final = Path(__file__).resolve().parent.parent / "worker" / "__ma
 MARK: Final = "TVLS_WORKER"
 """Environment variable that every process of a worker inherits, so that stray descendants can be found."""
 
+_OWN_FOLDER: Final = f"{WORKER_SCRIPT.parent.parent}{os.sep}"
+
 # One thread for linear algebra: a pool of threads would make the warm worker unfit to fork.
 _SINGLE_THREADED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -32,6 +34,11 @@ def worker_environment(environ: Mapping[str, str], mark: str) -> dict[str, str]:
     result.update(dict.fromkeys(_SINGLE_THREADED, "1"))
     result[MARK] = mark
     return result
+
+
+def without_own_folder(text: str) -> str:
+    """What a worker printed, with the worker's own files named from `tvls/` on: where it is installed helps nobody."""
+    return text.replace(_OWN_FOLDER, "tvls/")
 
 
 def new_mark() -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from tvls.environments import launch
-from tvls.environments.processes import ended, kill_group
+from tvls.environments.processes import ended, guard, kill_group
 from tvls.protocol.errors import TvlsError
 
 OLDEST_PYTHON: Final = "3.10"
@@ -162,7 +162,7 @@ async def _ask(command: tuple[str, ...], folder: str, seconds: float) -> _Answer
     except TimeoutError as fault:
         message = f"{shown} did not say within {seconds:g} s which Python it is."
         raise TvlsError("environmentInvalid", message, select) from fault
-    last = err.decode("utf-8", "replace").strip()[-2000:] or None
+    last = launch.without_own_folder(err.decode("utf-8", "replace")).strip()[-2000:] or None
     lines = out.strip().splitlines()
     try:
         answer = msgspec.json.decode(lines[-1] if lines else b"", type=_Answer)
@@ -180,6 +180,7 @@ async def _communicate(process: subprocess.Popen[bytes], seconds: float) -> tupl
     loop = asyncio.get_running_loop()
     readers: list[asyncio.StreamReader] = []
     transports: list[asyncio.ReadTransport] = []
+    release = guard(process)
     try:
         for pipe in (process.stdout, process.stderr):
             reader = asyncio.StreamReader()
@@ -195,6 +196,7 @@ async def _communicate(process: subprocess.Popen[bytes], seconds: float) -> tupl
             transport.close()
         kill_group(process)
         process.poll()
+        release()
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -7,6 +7,8 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
+from collections.abc import Callable
 
 import psutil
 
@@ -47,6 +49,37 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             else:
                 process.kill()
+
+
+def guard(process: subprocess.Popen[bytes]) -> Callable[[], None]:
+    """Have the session of `process` killed if the daemon ends, in whatever way, before the answer is called.
+
+    For as long as no code of ours runs in `process`, which would see to that itself: an interpreter can hang before it
+    comes to it, or be a wrapper. The answer may be called again, and takes about a millisecond.
+    """
+    if sys.platform == "win32":
+        return lambda: None
+    script = 'read -r _ || kill -s KILL -- "-$1"'  # the end of its standard input is the end of the daemon
+    try:
+        keeper = subprocess.Popen(
+            ["/bin/sh", "-c", script, "tvls-guard", str(process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={},
+            start_new_session=True,
+        )
+    except OSError:  # no shell, or no more processes: what the worker does by itself has to be enough
+        return lambda: None
+
+    def release() -> None:
+        keeper.kill()  # first, so that it does not see the end of its standard input
+        keeper.wait()
+        if keeper.stdin is not None:
+            keeper.stdin.close()
+
+    return release
 
 
 def kill_marked(mark: str) -> int:

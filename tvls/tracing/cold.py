@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tvls.environments import launch
-from tvls.environments.processes import ended, kill_group, kill_marked
+from tvls.environments.processes import ended, guard, kill_group, kill_marked
 from tvls.tracing.output import collect
 from tvls.tracing.run import READ_LIMIT, Run
 
@@ -41,6 +41,7 @@ async def begin_cold(
         raise
     finally:
         os.close(errors_end)
+    release = guard(process)
     exited: asyncio.Future[int | None] = loop.create_future()
     closing = asyncio.Event()
 
@@ -55,6 +56,7 @@ async def begin_cold(
             kill_group(process)
             await asyncio.to_thread(kill_marked, mark)
         code = await ending
+        release()
         if not exited.done():
             exited.set_result(code)
 
@@ -81,5 +83,8 @@ async def begin_cold(
         outgoing.write(request)
     except BaseException:
         close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:  # a second close of one that a transport closes does nothing
+                pipe.close()
         raise
-    return Run(reader, exited, output, close)
+    return Run(reader, exited, output, close, release)

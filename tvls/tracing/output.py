@@ -6,6 +6,8 @@ import asyncio
 import os
 from typing import Final, cast
 
+from tvls.environments.launch import without_own_folder
+
 SIZE: Final = 64 * 1024
 _UNPACED = 1 << 20
 _PACE = 0.01
@@ -38,9 +40,24 @@ class Output(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def catch_up(self) -> None:
+        """Read what is in the pipe now: all that a worker printed before it sent what has been received from it."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        fd = self._transport.get_extra_info("pipe").fileno()
+        for _ in range(16):  # a pipe holds less; what comes meanwhile is of processes that the worker left behind
+            try:
+                data = os.read(fd, SIZE)
+            except BlockingIOError:
+                return
+            if not data:
+                return
+            self._tail += data
+            del self._tail[:-SIZE]
+
     def last_lines(self, lines: int = 20, characters: int = 4000) -> str | None:
         """The end of it as text; None where nothing was printed."""
-        text = self._tail.decode("utf-8", "replace").rstrip()
+        text = without_own_folder(self._tail.decode("utf-8", "replace")).rstrip()
         return "\n".join(text.splitlines()[-lines:])[-characters:] or None
 
 

@@ -12,21 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from tvls.environments import launch
-from tvls.environments.processes import ended, kill_group, kill_marked
+from tvls.environments.processes import ended, guard, kill_group, kill_marked
 from tvls.tracing.output import Output, collect
 from tvls.tracing.run import READ_LIMIT, Run
 
 _GRACE = 2.0
 """Seconds that a warm worker gets to end what it forked before it is killed itself."""
 
+_FORK_SECONDS = 5.0
+"""Seconds after which a warm worker that has not forked is taken for stopped or stuck. It takes milliseconds."""
+
 
 class WarmUnavailable(Exception):  # noqa: N818  (an outcome)
-    """No warm worker can be had here; `broken` where it should have been possible."""
+    """No warm worker can be had here; `broken` where it should have been possible, `died` where it ended without a
+    reason, which may have been chance."""
 
-    def __init__(self, message: str, *, broken: bool) -> None:
+    def __init__(self, message: str, *, broken: bool, died: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.broken = broken
+        self.died = died
 
 
 class WarmWorker:
@@ -45,6 +50,7 @@ class WarmWorker:
         self._tasks = tasks
         self._received = bytearray()
         self._runs: dict[int, asyncio.Future[int | None]] = {}
+        self._forked: set[int] = set()
         self._next = 1
         self._ending: asyncio.Task[None] | None = None
         self.on_idle: Callable[[], None] = lambda: None
@@ -79,6 +85,8 @@ class WarmWorker:
             os.close(errors_end)
         exited: asyncio.Future[int | None] = loop.create_future()
         self._runs[identity] = exited
+        waiting = loop.call_later(_FORK_SECONDS, self._expect_fork, identity)
+        exited.add_done_callback(lambda _: waiting.cancel())
         output: Output | None = None
         writer: asyncio.StreamWriter | None = None
 
@@ -151,6 +159,12 @@ class WarmWorker:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _expect_fork(self, identity: int) -> None:
+        """A worker that does not fork goes as a whole; what had not begun in it can begin elsewhere."""
+        if self.alive and identity in self._runs and identity not in self._forked:
+            kill_group(self.process)
+            self.close()
+
     async def _insist(self, exited: asyncio.Future[int | None]) -> None:
         """A worker that does not carry out a kill has been stopped or is stuck: it goes as a whole."""
         await asyncio.wait({exited}, timeout=_GRACE)
@@ -179,9 +193,12 @@ class WarmWorker:
             self.hello.set_result(message["hello"])
         elif "broken" in message:
             self.hello.set_exception(WarmUnavailable(message["broken"], broken=True))
+        elif "forked" in message:
+            self._forked.add(message["forked"])
         elif "exited" in message or "failed" in message:
             identity: int = message["exited"] if "exited" in message else message["failed"]
             exited = self._runs.pop(identity, None)
+            self._forked.discard(identity)
             if exited is not None and not exited.done():
                 exited.set_result(message.get("status"))
             if not self.busy:
@@ -197,7 +214,8 @@ class WarmWorker:
         asyncio.get_running_loop().remove_reader(self._control.fileno())
         self._control.close()
         if not self.hello.done():
-            self.hello.set_exception(WarmUnavailable("the warm worker ended while it was starting", broken=True))
+            reason = WarmUnavailable("the warm worker ended while it was starting", broken=True, died=True)
+            self.hello.set_exception(reason)
         for exited in self._runs.values():
             if not exited.done():
                 exited.set_result(None)
@@ -240,6 +258,7 @@ async def start_warm(
         os.close(errors_end)
     ours.setblocking(False)
     worker = WarmWorker(process, ours, mark, tasks)
+    release = guard(process)
     try:
         worker.output = await collect(errors)
         async with asyncio.timeout(seconds):
@@ -250,10 +269,13 @@ async def start_warm(
     except WarmUnavailable as reason:
         worker.close()
         said = worker.output.last_lines(5)
-        raise WarmUnavailable(f"{reason.message}\n{said}" if said else reason.message, broken=True) from None
+        message = f"{reason.message}\n{said}" if said else reason.message
+        raise WarmUnavailable(message, broken=True, died=reason.died) from None
     except BaseException:
         worker.close()
         raise
+    finally:
+        release()
     if (hello["threads"] or 1) > 1:
         worker.close()
         message = (
