@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +74,22 @@ def test_the_worker_imports_nothing_of_ours_but_worker_and_capture(workspace: Pa
     assert {name.split(".")[1] for name in modules if "." in name} == {"worker", "capture"}
     assert "no tvls.protocol" in names
     assert not {"msgspec", "pygls", "libcst"} & set(names)
+
+
+def test_a_warm_worker_whose_daemon_has_gone_already_imports_nothing(tmp_path: Path) -> None:
+    # R31: the daemon was killed while this Python was starting, too early for the kernel to tell it
+    imported = tmp_path / "imported"
+    ours, theirs = socket.socketpair()
+    ours.close()
+    done = subprocess.run(
+        [sys.executable, "-B", str(Path(__file__).with_name("fake_worker.py")), "warm", "jax"],
+        stdin=theirs,
+        capture_output=True,
+        timeout=30,
+        env={**os.environ, "FAKE_PRELOAD": f"dying:{imported}"},
+    )
+    assert done.returncode == 1
+    assert not imported.exists()
 
 
 def test_a_wrong_command_line_is_told() -> None:
