@@ -16,6 +16,8 @@ from tvls.worker.job import SetupFault
 from tvls.worker.places import Places
 
 _LONGEST = 20_000
+_READ = 500_000
+"""Characters of a message that are looked at: every pattern is searched in all of them."""
 _SHORT = 300
 _MOST_FRAMES = 60
 _PAGE = re.compile(r"\s*\((?:[Ss]ee )?https?://[^\s)]*\)|\s*(?:For more guidance, )?\b[Ss]ee:? https?://\S+")
@@ -121,7 +123,8 @@ def type_name(fault: BaseException) -> str:
 def _text(fault: BaseException) -> str:
     try:
         # A subclass of `str` would bring methods of its own.
-        return str.__str__(str(fault.msg if isinstance(fault, SyntaxError) else fault))
+        text = str.__str__(str(fault.msg if isinstance(fault, SyntaxError) else fault))
+        return text if len(text) <= _READ else f"{text[:_READ]}… ({len(text) - _READ:,} more characters)"
     except BaseException as second:  # noqa: BLE001 - user code: `__str__` of an exception may do anything
         return f"(the exception's own message failed with {type_name(second)})"
 
