@@ -94,7 +94,12 @@ async def open_request(
         return reusable, True
     before = fingerprint(environment)
     try:
-        document = await tools.pool.trace(environment, _trace_request(request, tools.settings), on_progress=progress)
+        document = await tools.pool.trace(
+            environment,
+            _trace_request(request, tools.settings),
+            on_progress=progress,
+            on_output=lambda text: tools.host.log("info", f"{name} printed while it was traced:\n{text}"),
+        )
     finally:
         _require_trust(tools, request.folder, path)  # it may have been withdrawn meanwhile
     opened = _outcome(tools, origin, document, before)

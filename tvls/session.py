@@ -473,12 +473,12 @@ class Session:
         """Traces under way end with their workers; the pipeline asks again at each of its steps."""
         with _folder_faults(params.folder) as folder:
             self.tools.trust.revoke(folder)
-        self.tools.pool.restart()
+        await self.tools.pool.restart(folder)
         self.host.changed()
         return self.trust_get(params)
 
     async def restart_workers(self) -> None:
-        self.tools.pool.restart()
+        await self.tools.pool.restart()
 
     # --- server ------------------------------------------------------------------------------------------------------
 

@@ -261,3 +261,12 @@ def test_control_characters_do_not_reach_the_terminal(shell: Shell) -> None:
     out, err = shell.trace("model.py:bad", "--input", "f32[2]", code=1)
     assert "\x1b" not in out + err
     assert "\\x1b[31m(2,)" in err
+
+
+def test_what_the_model_prints_is_shown(shell: Shell) -> None:
+    (shell.folder / "model.py").write_text(
+        NET.replace("    return jax.nn", "    print('seen', x.shape)\n    return jax.nn")
+    )
+    out, err = shell.trace("model.py:net", "--input", "x=f32[2,3]", "--json")
+    assert "seen (2, 3)" in err
+    assert "seen" not in out

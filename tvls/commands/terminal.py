@@ -40,9 +40,9 @@ class Terminal:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def log(self, level: LogLevel, message: str) -> None:
-        if level in ("error", "warning"):
+        if level != "debug":
             self.done()
-            complain(f"{level}: {message}")
+            complain(message if level == "info" else f"{level}: {message}")
 
     def changed(self) -> None:
         """Nothing on a terminal follows a change."""
