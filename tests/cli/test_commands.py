@@ -265,8 +265,8 @@ def test_control_characters_do_not_reach_the_terminal(shell: Shell) -> None:
 
 def test_what_the_model_prints_is_shown(shell: Shell) -> None:
     (shell.folder / "model.py").write_text(
-        NET.replace("    return jax.nn", "    print('seen', x.shape)\n    return jax.nn")
+        NET.replace("    return jax.nn", "    print('spotted', x.shape)\n    return jax.nn")
     )
     out, err = shell.trace("model.py:net", "--input", "x=f32[2,3]", "--json")
-    assert "seen (2, 3)" in err
-    assert "seen" not in out
+    assert "spotted (2, 3)" in err
+    assert "spotted" not in out
