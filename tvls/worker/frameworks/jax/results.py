@@ -6,11 +6,12 @@ Their program says nothing of the one that the person wants to see: it is empty,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Optional, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.calls import Leaf
 from tvls.worker.frameworks.jax.instances import is_nnx
+from tvls.worker.frameworks.jax.trees import children
 from tvls.worker.job import Job, SetupFault
 
 
@@ -25,7 +26,7 @@ class Made:
 
 def made_by(result: Any) -> Optional[Made]:
     """What there is to call in a result that holds no array outside of modules, or None."""
-    leaves: Sequence[Any] = lib.jax.tree_util.tree_leaves(result, is_leaf=_is_module)
+    leaves = list(_leaves(result))
     modules = [leaf for leaf in leaves if _is_module(leaf)]
     if any(isinstance(leaf, lib.jax.Array) for leaf in leaves if not _is_module(leaf)):
         return None
@@ -33,6 +34,16 @@ def made_by(result: Any) -> Optional[Made]:
         return Made(lib.class_of(modules[0]).__qualname__, any(is_nnx(module) for module in modules))
     # a container of JAX's that is called, such as a Partial, has no leaf of its own
     return Made(None) if any(callable(value) for value in (*leaves, result)) else None
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Leaves of a result, modules whole, in dictionaries too whose keys JAX cannot sort."""
+    inner = children(value, _is_module)
+    if inner is None:
+        yield value
+    else:
+        for _, child in inner:
+            yield from _leaves(child)
 
 
 def refuse_unless_computed(made: Made, jaxpr: Any, leaves: Sequence[Leaf], job: Job) -> None:
