@@ -11,8 +11,9 @@ import ast
 import builtins
 import opcode
 import sys
+from bisect import bisect_right
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, cast
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from tvls.capture.document import Observation, Seen
 from tvls.worker.places import Places
@@ -35,6 +36,8 @@ _OPTIMIZED = 0x1  # function bodies; module and class bodies do not have the fla
 _VARARGS, _VARKEYWORDS = 0x4, 0x8
 _UNBOUND = object()
 _EXTENDED = opcode.opmap["EXTENDED_ARG"]
+_CACHE, _HANDLER, _BORROW = (opcode.opmap.get(name, -1) for name in ("CACHE", "PUSH_EXC_INFO", "LOAD_FAST_AND_CLEAR"))
+_FORWARD = frozenset(number for number in opcode.hasjrel if "BACKWARD" not in opcode.opname[number])
 _BINDING = frozenset(
     opcode.opmap[name] for name in ("STORE_FAST", "STORE_DEREF", "DELETE_FAST", "DELETE_DEREF") if name in opcode.opmap
 )
@@ -77,8 +80,8 @@ class Probe:
         self._active = False
         self._rewritten: set[str] = set()
         setattr(builtins, SAW, self._saw)
-        self._codes: List[CodeType] = []  # also keeps alive what the keys of _bound are the identity of
-        self._bound: Dict[int, Dict[int, Tuple[str, ...]]] = {}
+        self._codes: List[CodeType] = []  # also keeps alive what the keys of _bindings are the identity of
+        self._bindings: Dict[int, Bindings] = {}
 
     def add_code(self, code: CodeType) -> None:
         """A workspace module was compiled: its functions are to be watched."""
@@ -143,44 +146,48 @@ class Probe:
     def _enter(self, frame: FrameType, path: str) -> "_Locals":
         code = frame.f_code
         function: str = getattr(code, "co_qualname", code.co_name)
-        bound = self._bound.get(id(code))
-        if bound is None:
-            bound = self._bound[id(code)] = bound_names(code)
-        locals_ = _Locals(path, function, bound, frame.f_lineno)
+        bindings = self._bindings.get(id(code))
+        if bindings is None:
+            bindings = self._bindings[id(code)] = Bindings(code)
+        locals_ = _Locals(path, function, bindings, frame.f_lineno, frame.f_lasti)
         # Negative: the line of the first decorator or of `def`; told apart when the observations are read.
         first = -code.co_firstlineno
-        locals_.pending = dict.fromkeys(_arguments(code), first)
+        locals_.pending = dict.fromkeys(_arguments(code), (first, False))
         self._look(frame, locals_)
         return locals_
 
-    def _line(self, frame: FrameType, locals_: "_Locals", line: int) -> None:
-        """`line` is about to run, and the line before it has. What that bound is looked at before it is bound anew, and
-        not at once: asking a frame for a local costs as much as the frame has locals."""
-        pending = locals_.pending
-        for name in locals_.bound.get(locals_.line, ()):
-            pending[name] = locals_.line
-        locals_.line = line
-        if pending and any(name in pending for name in locals_.bound.get(line, ())):
+    def _line(self, frame: FrameType, locals_: "_Locals", line: int, *, raised: bool = False) -> None:
+        """`line` is about to run, and the line before it has, unless it `raised`. What that bound is looked at before
+        it is bound anew, and not at once: asking a frame for a local costs as much as the frame has locals."""
+        pending, bindings, at = locals_.pending, locals_.bindings, frame.f_lasti
+        names = bindings.by_line.get(locals_.line)
+        if names:
+            ran = {} if raised or at in bindings.handlers else bindings.ran(locals_.at)
+            for name in names:
+                store, limit = ran.get(name, (at, at))
+                pending[name] = locals_.line, limit is None or store < at < limit
+        locals_.line, locals_.at = line, at
+        if pending and any(name in pending for name in bindings.by_line.get(line, ())):
             self._look(frame, locals_)
 
     def _look(self, frame: FrameType, locals_: "_Locals") -> None:
-        """Record the pending names that hold another object than before."""
+        """Record the pending names that were bound for sure, or hold another object than before."""
         values, known = frame.f_locals, locals_.values
-        for name, line in locals_.pending.items():
+        for name, (line, sure) in locals_.pending.items():
             value = values.get(name, _UNBOUND)
             if value is _UNBOUND:
                 known.pop(name, None)
-            elif known.get(name, _UNBOUND) is not value and not name.startswith("."):
+            elif (sure or known.get(name, _UNBOUND) is not value) and not name.startswith("."):
                 known[name] = value
                 self._record(locals_.path, locals_.function, line, name, value)
         locals_.pending = {}
 
-    def _unwind(self, frame: FrameType, locals_: "_Locals") -> None:
-        self._line(frame, locals_, locals_.line)
+    def _unwind(self, frame: FrameType, locals_: "_Locals", *, raised: bool = True) -> None:
+        self._line(frame, locals_, locals_.line, raised=raised)
         self._look(frame, locals_)
 
     def _leave(self, frame: FrameType, locals_: "_Locals", value: object) -> None:
-        self._unwind(frame, locals_)
+        self._unwind(frame, locals_, raised=False)
         self._record(locals_.path, locals_.function, locals_.line, RETURN, value)
 
     def _fault(self, fault: Exception) -> None:
@@ -201,7 +208,8 @@ class Probe:
             self._sites.append((path, site))
             return len(self._sites) - 1
 
-        return lambda tree: rewrite(tree, add_site, walruses=b":=" in text)
+        lines = [number for number, line in enumerate(text.split(b"\n"), 1) if b"lambda" in line]
+        return lambda tree: rewrite(tree, add_site, walruses=b":=" in text, lambdas=lines)
 
     def _saw(self, number: int, *values: object) -> object:
         if self._active:
@@ -281,19 +289,20 @@ class Probe:
 class _Locals:
     """What is known of a frame's locals."""
 
-    __slots__ = ("bound", "function", "line", "path", "pending", "values")
+    __slots__ = ("at", "bindings", "function", "line", "path", "pending", "values")
 
-    def __init__(self, path: str, function: str, bound: Dict[int, Tuple[str, ...]], line: int) -> None:
+    def __init__(self, path: str, function: str, bindings: "Bindings", line: int, at: int) -> None:
         self.path = path
         self.function = function
-        self.bound = bound
-        """Names that each line may bind."""
+        self.bindings = bindings
         self.line = line
         """The line that has been running since the last event."""
+        self.at = at
+        """The instruction that it began with."""
         self.values: Dict[str, object] = {}
         """What each local was when it was last looked at."""
-        self.pending: Dict[str, int] = {}
-        """Locals bound since then, with the line that did it."""
+        self.pending: Dict[str, Tuple[int, bool]] = {}
+        """Locals that may have been bound since then: the line that did it, and whether it did for sure."""
 
 
 def _arguments(code: CodeType) -> Tuple[str, ...]:
@@ -301,22 +310,73 @@ def _arguments(code: CodeType) -> Tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + flags]
 
 
-def bound_names(code: CodeType) -> Dict[int, Tuple[str, ...]]:
-    """Locals that each line of a function binds or unbinds, from its bytecode. For Python 3.12 and newer."""
-    local = (*code.co_varnames, *(name for name in code.co_cellvars if name not in code.co_varnames), *code.co_freevars)
-    instructions, found = code.co_code, cast("Dict[int, Dict[str, None]]", {})
-    for start, end, line in code.co_lines():
-        extended = 0
-        for at in range(start, end, 2):
-            operation, argument = instructions[at], extended | instructions[at + 1]
-            extended = argument << 8 if operation == _EXTENDED else 0
-            if operation in _BINDING and line is not None:
-                names = found.setdefault(line, {})
-                names[local[argument]] = None
-            elif operation in _BINDING_PAIRS and line is not None:
-                names = found.setdefault(line, {})
-                names[local[argument >> 4]] = names[local[argument & 15]] = None
-    return {line: tuple(names) for line, names in found.items()}
+_Ran = Dict[str, Tuple[int, Optional[int]]]
+
+
+class Bindings:
+    """Where a function binds its locals, from its bytecode. For Python 3.12 and newer."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.by_line: Dict[int, Tuple[str, ...]] = {}
+        """Locals that each line binds or unbinds."""
+        self.handlers: Set[int] = set()
+        """Instructions that the lines of exception handlers begin with."""
+        self._starts: List[int] = []
+        self._lines: List[Optional[int]] = []
+        self._stores: List[List[Tuple[str, int, Optional[int]]]] = []
+        self._ran: Dict[int, _Ran] = {}
+        self._borrowed: Set[Tuple[Optional[int], str]] = set()
+        """Lines with a comprehension, and the names that it has, too, and puts back."""
+        by_line: Dict[int, Dict[str, None]] = {}
+        local = code.co_varnames
+        local = (*local, *(name for name in code.co_cellvars if name not in local), *code.co_freevars)
+        instructions, before, handler, target = code.co_code, None, False, -1
+        for start, end, line in code.co_lines():
+            if line != before or not self._starts:
+                before, target = line, -1
+                self._starts.append(start)
+                self._lines.append(line)
+                self._stores.append([])
+            stores, extended = self._stores[-1], 0
+            for at in range(start, end, 2):
+                operation, argument = instructions[at], extended | instructions[at + 1]
+                extended = argument << 8 if operation == _EXTENDED else 0
+                handler = handler or operation == _HANDLER
+                if line is None:
+                    continue
+                if handler:
+                    self.handlers.add(at)
+                    handler = False
+                if operation in _BINDING:
+                    names = (local[argument],)
+                elif operation in _BINDING_PAIRS:
+                    names = (local[argument >> 4], local[argument & 15])
+                else:
+                    if operation == _BORROW:
+                        self._borrowed.add((line, local[argument]))
+                    elif operation in _FORWARD:
+                        following = at + 2
+                        while following < len(instructions) and instructions[following] == _CACHE:
+                            following += 2
+                        target = max(target, following + 2 * argument)
+                    continue
+                for name in names:
+                    by_line.setdefault(line, {})[name] = None
+                    stores.append((name, at, target if target > at else None))
+        self.by_line.update((line, tuple(names)) for line, names in by_line.items())
+
+    def ran(self, start: int) -> _Ran:
+        """What the line that began with the instruction `start` binds: by name the instruction that does it and, where
+        a jump may have left that out, where such a jump leads. From between the two it was not left out."""
+        found = self._ran.get(start)
+        if found is None:
+            number = bisect_right(self._starts, start) - 1
+            found = self._ran[start] = {
+                name: (at, at if (self._lines[number], name) in self._borrowed else limit)
+                for name, at, limit in self._stores[number]
+                if at >= start
+            }
+        return found
 
 
 class _DefLines:

@@ -2,12 +2,14 @@
 
 `sys.settrace` would see the same without touching the code, and doubles the time of a trace: it is asked about every
 call inside the framework as well. Here each statement that binds a local name is followed by a call that records the
-names just bound. Positions of the user's own code stay what they were; nothing else of it changes.
+names just bound, and lambdas record their arguments and their result. Positions of the user's own code stay what they
+were; nothing else of it changes.
 """
 
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence, Tuple, cast
 
@@ -35,9 +37,14 @@ class _Rules:
     walruses: bool
 
 
-def rewrite(tree: ast.Module, add_site: Callable[[Site], int], *, walruses: bool = True) -> None:
+def rewrite(
+    tree: ast.Module, add_site: Callable[[Site], int], *, walruses: bool = True, lambdas: Sequence[int] = ()
+) -> None:
     """Insert the calls in place. `add_site` answers the number by which a call names its site. Without `walruses` no
-    expression is searched for `name := value`, which is most of the work."""
+    expression is searched for `name := value`, which is most of the work; `lambdas` are the lines, in order, on which
+    there may be lambdas."""
+    if lambdas:
+        _lambdas(tree, _Rules(add_site, walruses), lambdas)
     _definitions(tree.body, "", _Rules(add_site, walruses))
 
 
@@ -51,6 +58,55 @@ def _definitions(body: Sequence[ast.stmt], prefix: str, rules: _Rules) -> None:
         else:
             for inner in _inner_bodies(statement):
                 _definitions(inner, prefix, rules)
+
+
+def _lambdas(tree: ast.Module, rules: _Rules, lines: Sequence[int]) -> None:
+    """Let the body of every lambda record the arguments, and then its value."""
+    rest: List[Tuple[ast.AST, str]] = [(tree, "")]  # with the prefix of what is defined in the node
+    while rest:
+        node, prefix = rest.pop()
+        if isinstance(node, ast.stmt):
+            at = bisect_left(lines, node.lineno)
+            if at == len(lines) or lines[at] > (node.end_lineno or node.lineno):
+                continue
+        inside, inner = _inside(node, prefix)
+        for field, value in ast.iter_fields(node):
+            children = cast("List[object]", value) if isinstance(value, list) else [value]
+            within = inner if field in inside else prefix
+            rest += [(child, within) for child in children if isinstance(child, ast.AST)]
+        if isinstance(node, ast.Lambda):
+            _record_lambda(node, prefix, rules)
+
+
+def _inside(node: ast.AST, prefix: str) -> Tuple[Tuple[str, ...], str]:
+    """The fields of a node that are a scope of their own, and the prefix there."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return ("body",), f"{prefix}{node.name}.<locals>."
+    if isinstance(node, ast.ClassDef):
+        return ("body",), f"{prefix}{node.name}."
+    if isinstance(node, ast.Lambda):
+        return ("body",), f"{prefix}<lambda>.<locals>."
+    if isinstance(node, ast.GeneratorExp):
+        return ("elt", "generators"), f"{prefix}<genexpr>."
+    return (), prefix
+
+
+def _record_lambda(node: ast.Lambda, prefix: str, rules: _Rules) -> None:
+    function = _Function(f"{prefix}<lambda>", rules)
+    names = [(argument.arg, node.lineno) for argument in _every(node.args)]
+    value = node.body
+    node.body = function.recorded([(_RETURN, value.lineno)], value)
+    if names:  # before the value, which may not come to be
+        parts = [function.call(names, [ast.Name(name, ast.Load()) for name, _ in names]), node.body]
+        both = ast.Subscript(ast.Tuple(parts, ast.Load()), ast.Constant(1), ast.Load())
+        for part in (both, both.value, both.slice, *ast.walk(parts[0])):
+            ast.copy_location(part, value)
+        node.body = both
+
+
+def _every(arguments: ast.arguments) -> List[ast.arg]:
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return every + [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
 
 
 def _inner_bodies(statement: ast.AST) -> List[List[ast.stmt]]:
@@ -71,11 +127,8 @@ class _Function:
         self.rules = rules
 
     def rewrite(self, function: "ast.FunctionDef | ast.AsyncFunctionDef") -> None:
-        arguments = function.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        every += [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
         self._block(function.body)
-        names = [(argument.arg, function.lineno) for argument in every]
+        names = [(argument.arg, function.lineno) for argument in _every(function.args)]
         has_docstring = ast.get_docstring(function, clean=False) is not None
         at = function.body[0]
         function.body[has_docstring:has_docstring] = self._recording(names, at)
@@ -128,16 +181,16 @@ class _Function:
         if not names:
             return []
         values: List[ast.expr] = [ast.Name(name, ast.Load()) for name, _ in names]
-        return [_placed(ast.Expr(self._call(names, values)), at)]
+        return [_placed(ast.Expr(self.call(names, values)), at)]
 
     def recorded(self, names: List[Name], value: ast.expr) -> ast.expr:
-        call = self._call(names, [value])
+        call = self.call(names, [value])
         ast.copy_location(call, value)
         for part in (call.func, call.args[0]):
             ast.copy_location(part, value)
         return call
 
-    def _call(self, names: List[Name], values: List[ast.expr]) -> ast.Call:
+    def call(self, names: List[Name], values: List[ast.expr]) -> ast.Call:
         site = self.rules.add_site(Site(self.qualname, tuple(names)))
         return ast.Call(ast.Name(SAW, ast.Load()), [ast.Constant(site), *values], [])
 
