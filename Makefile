@@ -69,6 +69,11 @@ bench: env models
 	$(BIN)/python benchmarks/discovery.py
 	$(BIN)/python benchmarks/graph.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/probe.py
+
+# Installs the libraries of the ecosystem below the user's cache folder, and writes docs/ecosystem.md.
+ecosystem: env
+	$(BIN)/python benchmarks/ecosystem.py
 
 clean:
 	rm -rf $(VENV) $(MODELS) .venv-oldest .venv-newest
