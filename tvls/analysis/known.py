@@ -1,4 +1,4 @@
-"""What the names of JAX, Flax and PyTorch denote, by their canonical dotted names. No library is imported for this."""
+"""What names of JAX, Flax, Equinox, Haiku and PyTorch denote. No library is imported for this."""
 
 # ruff: noqa: SIM905 - lists of names read better as text
 
@@ -8,11 +8,11 @@ import builtins
 
 from tvls.capture.document import TargetKind
 
-LIBRARIES = frozenset({"jax", "flax", "torch"})
-MENTIONS = (b"jax", b"flax", b"torch")
+LIBRARIES = frozenset({"jax", "flax", "torch", "equinox", "haiku"})
+MENTIONS = (b"jax", b"flax", b"torch", b"equinox", b"haiku")
 """A file with none of these in its bytes can only reach a framework through another file of the workspace."""
 
-LIBRARY_MARKS = {"jax": "_src", "flax": "linen", "torch": "_C"}
+LIBRARY_MARKS = {"jax": "_src", "flax": "linen", "torch": "_C", "equinox": "_filters.py", "haiku": "_src"}
 """An entry that tells the library's own source tree from a local package that merely has its name."""
 
 ROOT_CLASSES: dict[str, TargetKind] = {
@@ -23,6 +23,7 @@ ROOT_CLASSES: dict[str, TargetKind] = {
     "torch.nn.Module": "torch.module",
     "torch.nn.modules.Module": "torch.module",
     "torch.nn.modules.module.Module": "torch.module",
+    "equinox.Module": "jax.function",  # a function of arrays, with arrays in it; in Equinox's own source there are none
 }
 
 _OTHER_CLASSES: dict[str, TargetKind] = {
@@ -38,6 +39,7 @@ _LAYER_NAMESPACES: tuple[tuple[str, TargetKind], ...] = (
     ("flax.linen", "flax.linen"),
     ("flax.nnx", "flax.nnx"),
     ("torch.nn", "torch.module"),
+    ("equinox.nn", "jax.function"),
 )
 BARE_BASES = frozenset(
     {"abc.ABC", "builtins.object", "object", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"}
@@ -65,6 +67,7 @@ _NOT_MODULES: dict[TargetKind, frozenset[str]] = {
     "torch.module": frozenset(
         "Buffer Parameter UninitializedBuffer UninitializedParameter ScalingType SwizzleType".split()
     ),
+    "jax.function": frozenset({"Shared", "State", "StateIndex"}),
 }
 """Names in capitals of those namespaces that are not module classes."""
 
@@ -94,6 +97,16 @@ MAKES_FUNCTION = frozenset(
     "smap named_call fwd_and_bwd pjit xmap".split()
 )
 """Transforms whose result is again a function of arrays."""
+HAIKU_TRANSFORMS = frozenset(
+    f"haiku.{name}"
+    for name in "transform transform_with_state without_apply_rng without_state with_empty_state".split()
+)
+"""What makes a program of a function that makes Haiku modules, or changes how such a program is applied."""
+_EQUINOX_TRANSFORMS = frozenset(
+    f"equinox.filter_{name}"
+    for name in "jit vmap pmap grad value_and_grad jvp vjp jacfwd jacrev hessian checkpoint shard custom_jvp "
+    "custom_vjp".split()
+)
 _DECORATORS_ONLY = frozenset("named_scope default_matmul_precision enable_x64 disable_jit".split())
 _FLAX_TRANSFORMS = frozenset(
     "jit vmap pmap scan grad value_and_grad jvp vjp remat remat_scan checkpoint custom_vjp shard_map cond switch "
@@ -160,6 +173,8 @@ def is_transform(name: str) -> bool:
 
 def decorates(name: str) -> bool:
     """True for a callable that, as a decorator, says that the function is a JAX program."""
+    if name in HAIKU_TRANSFORMS or name in _EQUINOX_TRANSFORMS:
+        return True
     return is_transform(name) or (name.startswith("jax.") and name.rpartition(".")[2] in _DECORATORS_ONLY)
 
 

@@ -9,12 +9,17 @@ import msgspec
 
 from tvls.analysis import known
 from tvls.analysis.facts import FieldFact, FunctionFact, ParameterFact, Place, Span
-from tvls.analysis.resolve import Resolver
+from tvls.analysis.resolve import Library, Resolver
 from tvls.analysis.scopes import Assigned, Bindings, Called, Class, Function, Scope
 from tvls.analysis.types import FoundTarget, Parameter
 from tvls.capture.document import TargetKind
 
-CALL_METHOD: dict[TargetKind, str] = {"flax.linen": "__call__", "flax.nnx": "__call__", "torch.module": "forward"}
+CALL_METHOD: dict[TargetKind, str] = {
+    "jax.function": "__call__",  # of an Equinox module
+    "flax.linen": "__call__",
+    "flax.nnx": "__call__",
+    "torch.module": "forward",
+}
 
 _KEYWORD = re.compile(rb"(?:async\s+)?(?:def|class)\s+(?=[^\s\\])")
 
@@ -90,7 +95,7 @@ def _makes_program(value: Bindings, resolver: Resolver) -> bool:
             continue
         for function in resolver.denotations(call.function):
             name = resolver.library_name(function)
-            if (
+            if name in known.HAIKU_TRANSFORMS or (
                 name.startswith(("jax.", "flax.nnx."))
                 and known.is_transform(name)
                 and name.rpartition(".")[2] in known.MAKES_FUNCTION
@@ -117,13 +122,25 @@ def _wrapped(value: Bindings, resolver: Resolver) -> Function | None:
 
 def _class(binding: Class, resolver: Resolver, texts: Texts) -> Iterator[FoundTarget]:
     kind = resolver.kind(binding)
-    if kind is not None and resolver.root_kind(binding) is None:
+    if (
+        kind is not None
+        and resolver.root_kind(binding) is None
+        and (kind != "jax.function" or _is_called(binding, resolver))
+    ):
         call = _method_parameters(binding, CALL_METHOD[kind], resolver, texts)
         init = _init_parameters(binding, kind, resolver, texts)
         found = _found(binding.path, binding.qualname, kind, binding.line, binding.fact.place, texts, call, init)
         more = kind == "flax.linen" and resolver.has_outside_base(binding)
         yield msgspec.structs.replace(found, more_init_parameters=True) if more else found
     yield from _definitions(binding.path, binding.members.values(), resolver, texts)
+
+
+def _is_called(binding: Class, resolver: Resolver) -> bool:
+    """Whether an Equinox module is a function: many hold data alone."""
+    ancestry = resolver.ancestry(binding)
+    bases = (found for owner in ancestry for base in owner.bases for found in resolver.denotations(base))
+    layer = any(isinstance(b, Library) and b.name not in known.ROOT_CLASSES and known.class_kind(b.name) for b in bases)
+    return layer or any("__call__" in owner.members for owner in ancestry)
 
 
 def _function(binding: Function, texts: Texts) -> FoundTarget:
@@ -162,6 +179,8 @@ def _init_parameters(binding: Class, kind: TargetKind, resolver: Resolver, texts
             return _method_parameters(owner, "__init__", resolver, texts)
         if resolver.is_dataclass(owner):
             return _fields(owner, resolver, texts, own_only_of_dataclasses=True)
+    if kind == "jax.function":  # every Equinox module is a dataclass
+        return _fields(binding, resolver, texts, own_only_of_dataclasses=False)
     return []
 
 

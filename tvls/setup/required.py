@@ -63,7 +63,7 @@ def missing(
                 f"{target.name} is {_KINDS[target.kind]}, which framework = '{right}' traces, not '{profile.framework}'"
             )
             found.append(Finding(("framework",), message))
-        if target.kind == "jax.function":
+        if target.kind == "jax.function" and not target.init_parameters:  # which an Equinox module may have
             if init.args or init.kwargs:
                 found.append(Finding(("init",), "a function has no constructor; its arguments belong in inputs"))
         else:
@@ -156,7 +156,9 @@ def _always_accepted(name: str, at: Key, target: TargetLike) -> bool:
 
 
 def _is_supplied(parameter: ParameterLike, at: Key, target: TargetLike) -> bool:
-    """`nnx.Rngs` of a constructor is made from the profile's seed."""
+    """`nnx.Rngs` of a constructor is made from the profile's seed, and so is the `key` of an Equinox module."""
+    if at == ("init",) and target.kind == "jax.function":
+        return parameter.name == "key"
     if at != ("init",) or target.kind != "flax.nnx":
         return False
     return parameter.name == "rngs" or (parameter.annotation or "").strip("\"' ").split(".")[-1] == "Rngs"

@@ -108,3 +108,15 @@ def recorded_streams(names: Set[str]) -> Generator[None, None, None]:
         yield
     finally:
         scope.make_rng = plain
+
+
+def haiku_function(program: Any) -> Any:
+    """The function that a Haiku program was made of, which knows the names of its parameters; where Haiku did not keep
+    it, something that takes any arguments."""
+    function: Any = getattr(program.init, "_original_fn", None)
+    if callable(function):
+        return function
+
+    def unnamed(*args: Any, **kwargs: Any) -> None: ...
+
+    return unnamed
