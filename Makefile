@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
-.PHONY: demo test bench env models versions versions-suite pytest-worker pytest-others lint types generated pytest clean
+.PHONY: demo test bench env models versions versions-suite ecosystem pytest-worker pytest-others lint types generated pytest clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
