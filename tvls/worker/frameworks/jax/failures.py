@@ -25,7 +25,7 @@ _LEAVES, _KEPT, _FIRST = "_tvls_leaves", "_tvls_kept", "_tvls_first"
 """Attributes of exceptions: what is known where they are raised, for those who explain them."""
 _WORKER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _OWN = re.compile(rf"(?:the )?(?:function )?\w+ at {re.escape(_WORKER)}\S+?:\d+")
-_OWN_LINE = re.compile(rf"^{re.escape(_WORKER)}\S+:\d+:.*\n", re.M)
+_OWN_LINE = re.compile(rf"^{re.escape(_WORKER)}\S+:\d+(?::| \().*\n", re.M)
 _FROM_ARGUMENT = re.compile(r"depends on the values? of the arguments? (.+?)\.(?:\s|$)")
 _TRACED = re.compile(r"while tracing the function (.+?)(?: at (\S+?):\d+)? for (\w+)")
 _OF_TRACERS = re.compile(r"\btracers\[(\d+)\]")
