@@ -49,7 +49,7 @@ ENTRIES = {
 }
 """By profile of ecosystem_models/tensorviz.toml: the distribution, and what is opened."""
 
-CALLS = {"jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint"}
+CALLS = {"jit", "pjit", "closed_call", "core_call", "eval_jaxpr", "remat2", "checkpoint"}
 CALLS |= {"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 CALLS = {"jit", "pjit", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
-CALLS |= {"closed_call", "core_call"}
+CALLS |= {"closed_call", "core_call", "eval_jaxpr"}
 
 
 # --- from a jaxpr, with JAX at hand ----------------------------------------------------------------------------------
@@ -83,6 +83,8 @@ def _subprograms(params: dict[str, Any], core: Any) -> list[Any]:
             return [value.jaxpr]
         if isinstance(value, core.Jaxpr):
             return [value]
+        if hasattr(value, "pp_params"):  # a primitive that is an object
+            return _subprograms(value.pp_params(), core)
         return [inner for item in value for inner in found(item)] if isinstance(value, (tuple, list)) else []
 
     return [inner for name in sorted(params) for inner in found(params[name])]

@@ -10,7 +10,7 @@ from typing import Any
 
 import checker
 
-HOST = {"pure_callback", "io_callback", "debug_callback", "ffi_call"}
+HOST = {"pure_callback", "io_callback", "debug_callback", "ffi_call", "call_hi_primitive"}
 _TYPE = re.compile(r"[A-Za-z_]\w*(\.([A-Za-z_]\w*|<locals>))+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 _ABSOLUTE = re.compile(r"(^|[\s'\"(=])/(home|root|tmp|usr|work|private|Users)/")
@@ -66,6 +66,13 @@ def match(value: Any, found: Any, where: str, core: Any) -> None:
         return
     if isinstance(value, (core.Jaxpr, core.ClosedJaxpr)):
         assert list(found) == ["body"], where
+        return
+    if hasattr(value, "pp_params"):
+        shown = value.pp_params()
+        assert found["name"] == type(value).__name__, where
+        assert sorted(found["params"]) == sorted(shown), where
+        for name, item in shown.items():
+            match(item, found["params"][name], f"{where}.{name}", core)
         return
     if isinstance(value, (tuple, list)):
         fields = getattr(value, "_fields", None)

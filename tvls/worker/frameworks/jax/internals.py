@@ -120,3 +120,13 @@ def haiku_function(program: Any) -> Any:
     def unnamed(*args: Any, **kwargs: Any) -> None: ...
 
     return unnamed
+
+
+def object_primitive(value: object) -> Optional[Tuple[str, Dict[str, Any]]]:
+    """Name and parameters of a primitive that is an object of its own (`call_hi_primitive`, in newer versions), or None
+    for any other value. The parameters are those that a printed jaxpr shows."""
+    shown: Any = getattr(value, "pp_params", None)
+    if not callable(shown) or not type(value).__module__.startswith("jax"):
+        return None
+    found: Any = shown()
+    return (type(value).__name__, cast("Dict[str, Any]", found)) if isinstance(found, dict) else None

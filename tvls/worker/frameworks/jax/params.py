@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import is_array
 from tvls.worker.frameworks.jax.dtypes import dtype_name
+from tvls.worker.frameworks.jax.internals import object_primitive
 from tvls.worker.frameworks.jax.libraries import class_of, type_name
 
 SMALL = 8
@@ -60,6 +61,9 @@ def _object(value: Any, role: str, body: Body) -> Any:
     dtype = _as_dtype(value)
     if dtype is not None:
         return dtype
+    primitive = object_primitive(value)
+    if primitive is not None:
+        return {"name": primitive[0], "params": encode_params(primitive[1], body)}
     name: Any = getattr(value, "name", None)
     if isinstance(value, enum.Enum):
         return value.name

@@ -34,8 +34,19 @@ _EXPANDED = {
     "closed_call": "call",
     "core_call": "call",
     "core_closed_call": "call",
+    "eval_jaxpr": "call",  # from JAX 0.12 on
 }
-_HOST = frozenset(("pure_callback", "io_callback", "debug_callback", "ffi_call", "custom_call", "tpu_custom_call"))
+_HOST = frozenset(
+    (
+        "pure_callback",
+        "io_callback",
+        "debug_callback",
+        "ffi_call",
+        "custom_call",
+        "tpu_custom_call",
+        "call_hi_primitive",
+    )
+)
 """Primitives without a subprogram of their own that run code which the program does not show."""
 
 Operand = Dict[str, Any]
