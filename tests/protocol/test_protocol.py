@@ -251,7 +251,7 @@ def test_tables_tell_the_default_of_every_field() -> None:
         "expanded": "`[]`",
         "body": "optional",
         "cursor": "optional",
-        "limit": "`500`",
+        "limit": "`200`",
     }
     assert rows("### TargetInfo")["state"][1] == '`"noSetup"`'
     assert rows("### InlineSetup")["init"][1] == "`{}`"

@@ -18,7 +18,7 @@ from tvls.protocol import types as t
 
 T = TypeVar("T")
 
-DEFAULT_LIMIT = 500
+DEFAULT_LIMIT = 200
 MAX_LIMIT = 2_000
 _LAYOUTS_KEPT = 8
 

@@ -48,6 +48,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method(
         "tvls/targets/list", t.TargetsListParams, t.TargetsListResult, "Models of one document or of the workspace."
     ),
+    # --- graph ---
     Method("tvls/graph/open", t.OpenParams, t.OpenResult, "Trace a target, or answer what is missing.", OPEN_ERRORS),
     Method("tvls/graph/close", t.CaptureParams, t.CloseResult, "Let go of a capture."),
     Method(
@@ -89,6 +90,7 @@ METHODS: Final[tuple[Method, ...]] = (
         "The portable graph file, or a readable outline.",
         ("captureGone",),
     ),
+    # --- trust ---
     Method("tvls/trust/get", t.TrustParams, t.TrustResult, "Whether a folder is trusted."),
     Method(
         "tvls/trust/grant",
@@ -97,6 +99,10 @@ METHODS: Final[tuple[Method, ...]] = (
         "Trust a folder; for clients with a trust decision of their own.",
     ),
     Method("tvls/trust/revoke", t.TrustParams, t.TrustResult, "Withdraw trust and end the folder's workers."),
+    # --- setup ---
+    # --- environments ---
+    # --- canvas ---
+    # --- server ---
     Method("tvls/server/status", t.StatusParams, t.StatusResult, "Health, workers and running traces."),
     Method("tvls/server/debugInfo", t.StatusParams, t.DebugInfoResult, "A report to paste into an issue."),
 )

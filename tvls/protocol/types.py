@@ -238,7 +238,7 @@ class GraphViewParams(Wire, frozen=True, kw_only=True):
     body: str | None = None
     """Show this body instead of the program itself."""
     cursor: str | None = None
-    limit: int = 500
+    limit: int = 200
 
 
 class GraphViewResult(Wire, frozen=True, kw_only=True):
