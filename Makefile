@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 MODELS := .venv-models
 BIN := $(VENV)/bin
+CANVAS := clients/canvas
+PAGE := tvls/canvas/static/index.html
 PIP := -m pip install --quiet --disable-pip-version-check
 TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
-.PHONY: demo test bench env models versions versions-suite ecosystem pytest-worker pytest-others lint types generated pytest clean
+.PHONY: demo test bench env models versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test pytest clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
@@ -16,6 +18,21 @@ $(VENV)/.installed: pyproject.toml requirements/dev.txt
 	$(BIN)/python $(PIP) -r requirements/dev.txt
 	$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	touch $@
+
+# The canvas, bundled into the Python package.
+canvas: $(PAGE)
+
+$(PAGE): $(CANVAS)/node_modules/.package-lock.json $(CANVAS)/build.mjs $(shell find $(CANVAS)/src -type f)
+	cd $(CANVAS) && npm run --silent build
+	touch $@
+
+$(CANVAS)/node_modules/.package-lock.json: $(CANVAS)/package-lock.json
+	@command -v npm >/dev/null || { echo "The canvas is built with Node.js 20 or newer and npm, which are not there: install them (Debian: nodejs, npm) and run make again."; exit 1; }
+	cd $(CANVAS) && npm ci --silent
+	touch $@
+
+canvas-test: canvas
+	cd $(CANVAS) && npm run --silent lint && npm run --silent types && npm run --silent test
 
 # A user's environment: models and nothing of ours.
 $(MODELS)/.installed: requirements/models.txt
@@ -43,7 +60,7 @@ demo: env models
 	@echo "== GPT-2 of the transformers package, 124 million parameters, none of them allocated"
 	@$(TRACE) --profile gpt2 --depth 4
 
-test: lint types generated pytest
+test: lint types generated canvas-test pytest
 
 lint: env
 	$(BIN)/ruff check .
@@ -76,4 +93,4 @@ ecosystem: env
 	$(BIN)/python benchmarks/ecosystem.py
 
 clean:
-	rm -rf $(VENV) $(MODELS) .venv-oldest .venv-newest
+	rm -rf $(VENV) $(MODELS) .venv-oldest .venv-newest $(CANVAS)/node_modules $(dir $(PAGE))

@@ -1,4 +1,4 @@
-"""Writes what follows from the registry: JSON Schema, the meta model and the tables of SPEC.md.
+"""Writes what follows from the registry: JSON Schema, the meta model, the tables of SPEC.md and TypeScript's types.
 
 `python -m tvls.protocol.generate` writes; with `--check` it writes nothing and fails where a file differs.
 """
@@ -22,7 +22,7 @@ from msgspec import inspect as types_of
 
 import tvls
 from tvls.capture import document
-from tvls.protocol import errors, registry
+from tvls.protocol import errors, registry, typescript
 from tvls.protocol import types as t
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent / "protocol"
@@ -59,6 +59,14 @@ def generated(root: Path) -> dict[Path, str]:
         root / "schema" / "capture.json": _json(capture_schema()),
         root / "metaModel.json": _json(meta_model()),
         root / "SPEC.md": fill_tables((root / "SPEC.md").read_text("utf-8")),
+        root.parent / "clients" / "canvas" / "src" / "protocol.ts": typescript.module(
+            NOTE,
+            registry.METHODS,
+            registry.NOTIFICATIONS,
+            [t.ErrorData, document.Capture],
+            errors.CODES,
+            _field_texts(),
+        ),
     }
 
 
@@ -135,11 +143,17 @@ def _describe(name: str, schema: Json) -> Json:
     return schema
 
 
+def _type_modules() -> list[ModuleType]:
+    """Where wire types are written: `types.py`, one `types_<area>.py` for each later area, and the capture document."""
+    areas = {name for name in sys.modules if re.fullmatch(r"tvls\.protocol\.types(_\w+)?", name)}
+    return [*(sys.modules[name] for name in sorted(areas)), document]
+
+
 @cache
 def _field_texts() -> dict[str, dict[str, str]]:
     """Type → field on the wire → the docstring that follows the field in the source."""
     found: dict[str, dict[str, str]] = {}
-    for module in (t, document):
+    for module in _type_modules():
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.ClassDef):
                 found[node.name] = {_wire_name(module, field): text for field, text in _documented(node.body)}
@@ -365,7 +379,7 @@ def _fields(structure: Json) -> str:
 @cache
 def _defaults(name: str) -> dict[str, str]:
     """Field on the wire → what it is when it is left out, in the words of the tables."""
-    cls = getattr(t, name, None) or getattr(document, name)
+    (cls,) = {vars(module)[name] for module in _type_modules() if name in vars(module)}
     described = cast(types_of.StructType | types_of.TypedDictType, types_of.type_info(cls))
     return {field.encode_name: _default(field) for field in described.fields}
 

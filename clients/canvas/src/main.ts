@@ -1,0 +1,3 @@
+// Entry of the page that the daemon serves.
+const app = document.getElementById("app");
+if (app) app.textContent = "TensorViz";
