@@ -126,6 +126,28 @@ class Stale(Wire, frozen=True, kw_only=True):
     libraries: list[str] = []
 
 
+class Costs(Wire, frozen=True, kw_only=True):
+    """Derived from shapes and dtypes alone: nothing here was measured. What is unknown is absent."""
+
+    flops: int | None = None
+    """Contractions and convolutions exactly, two for each multiplication with its addition; of other arithmetic one for
+    each element of the result, of reductions one for each element read; moving data counts none. A `scan` counts its
+    body times its length."""
+    contraction_flops: int = 0
+    """The part of `flops` that is contractions and convolutions."""
+    uncounted: int = 0
+    """Operations whose work shapes do not tell and that `flops` leaves out, such as `while` and `cond`."""
+    output_bytes: int | None = None
+    """Of all results of the operation, or of all values that leave the scope."""
+    parameters: int | None = None
+    """Elements of the parameters read here, each parameter once however often it is used."""
+    parameter_bytes: int | None = None
+    state_bytes: int = 0
+    """Of other state read here, such as `batch_stats`."""
+    iterations: int | None = None
+    """Of a `scan`: how often its body counts."""
+
+
 class CaptureInfo(Wire, frozen=True, kw_only=True):
     capture_id: str
     uri: str | None = None
@@ -143,6 +165,10 @@ class CaptureInfo(Wire, frozen=True, kw_only=True):
     freshness: Freshness
     stale: Stale | None = None
     unavailable: dict[str, str] = {}
+    costs: Costs | None = None
+    """Of the whole program."""
+    previous: str | None = None
+    """The capture of the same target and profile before this one, while it is open; for `tvls/graph/compare`."""
 
 
 class OpenResult(Wire, frozen=True, kw_only=True):
@@ -183,6 +209,38 @@ class BodyInfo(Wire, frozen=True, kw_only=True):
     operations: int
 
 
+class FoldInfo(Wire, frozen=True, kw_only=True):
+    """A scope node that stands for `count` neighbours of equal structure, of which it shows one.
+
+    The id of the node is that of the first of them, whichever is shown; everything else in the node is of the one shown.
+    """
+
+    count: int
+    first: str
+    """Label of the first of them."""
+    last: str
+    instance: int = 0
+    """Which one is shown, from 0; `GraphViewParams.instances` chooses it."""
+    shown: str
+    """Id of the scope that is shown, for `tvls/graph/node`."""
+    operations: int
+    """In all of them."""
+    costs: Costs
+    """Of all of them; a parameter that they share counts once."""
+    chained: bool = False
+    """Whether each reads what the one before it made."""
+    differences: int = 0
+    """Parameters and literals in which they differ; `tvls/graph/fold` lists them."""
+
+
+class SegmentInfo(Wire, frozen=True, kw_only=True):
+    """A scope whose operations cannot stand in one box, because what they read is made outside from what they make."""
+
+    number: int
+    """From 1, in reading order."""
+    count: int
+
+
 class Node(Wire, frozen=True, kw_only=True):
     """A visible node. A scope node stands for everything inside it unless it is expanded."""
 
@@ -213,6 +271,14 @@ class Node(Wire, frozen=True, kw_only=True):
     bodies: list[BodyInfo] = []
     source: str | None = None
     """`path:line` of the innermost workspace frame."""
+    costs: Costs | None = None
+    """Operations and scopes, expanded ones included."""
+    noise: str | None = None
+    """What a reader may want out of the way: a word of the table *noise*."""
+    fold: FoldInfo | None = None
+    """Set where the node stands for several."""
+    segment: SegmentInfo | None = None
+    """Set on each node of a scope that has several."""
 
 
 class Edge(Wire, frozen=True, kw_only=True):
@@ -229,6 +295,10 @@ class Edge(Wire, frozen=True, kw_only=True):
     """How many different values flow between the two (the first is shown)."""
     argument: int | None = None
     """Operand position, where the target is one operation."""
+    through: int = 0
+    """Hidden operations that the data passes on its way; `value` is what arrives."""
+    folded: bool = False
+    """The value is made, or read, by one of the folded neighbours that are not shown; the one shown stands for it."""
 
 
 class GraphViewParams(Wire, frozen=True, kw_only=True):
@@ -237,6 +307,13 @@ class GraphViewParams(Wire, frozen=True, kw_only=True):
     """Ids of scope nodes to show opened."""
     body: str | None = None
     """Show this body instead of the program itself."""
+    fold: bool = False
+    """Show neighbours of equal structure as one node; `Node.fold` tells."""
+    instances: dict[str, int] = {}
+    """Folded node → which of the neighbours it shows, from 0. An id in `expanded` that belongs to another of them counts
+    for the one shown."""
+    hide: list[str] = []
+    """Words of the table *noise*: nodes of these kinds are left out, and edges lead past them."""
     cursor: str | None = None
     limit: int = 200
 
@@ -248,6 +325,10 @@ class GraphViewResult(Wire, frozen=True, kw_only=True):
     total: int
     """Visible nodes over all pages."""
     next_cursor: str | None = None
+    noise: dict[str, int] = {}
+    """Word of the table *noise* → nodes of that kind over all pages, hidden or not."""
+    hidden: int = 0
+    """Nodes that `hide` leaves out, over all pages."""
     freshness: Freshness
     coverage: Coverage
     evidence: Evidence
@@ -320,6 +401,8 @@ class NodeHit(Wire, frozen=True, kw_only=True):
     scopes: list[str] = []
     """Scope node ids from the outside in that must be expanded to see the node."""
     body: str | None = None
+    instances: dict[str, int] = {}
+    """What `GraphViewParams.instances` must have, where `fold` is on, to see the node."""
 
 
 class NodesAtResult(Wire, frozen=True, kw_only=True):
