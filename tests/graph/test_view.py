@@ -135,7 +135,7 @@ def test_the_limit_is_clamped_from_above() -> None:
     operations = [operation(f"neg.{at}", [at], [at + 1]) for at in range(3000)]
     found = document(values=values, operations=operations, inputs={"args": [{"value": 0}], "kwargs": {}})
     index = GraphIndex(as_capture(found))
-    assert len(view(index).nodes) == 500
+    assert len(view(index).nodes) == 200
     assert len(view(index, limit=10**9).nodes) == 2000
 
 

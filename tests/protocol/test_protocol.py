@@ -255,6 +255,9 @@ def test_tables_tell_the_default_of_every_field() -> None:
         "captureId": "always there",
         "expanded": "`[]`",
         "body": "optional",
+        "fold": "`false`",
+        "instances": "`{}`",
+        "hide": "`[]`",
         "cursor": "optional",
         "limit": "`200`",
     }

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from tvls.protocol import types as t
-from tvls.protocol import types_canvas as canvas
 
 
 @dataclass(frozen=True)
@@ -103,27 +102,6 @@ METHODS: Final[tuple[Method, ...]] = (
     # --- setup ---
     # --- environments ---
     # --- canvas ---
-    Method(
-        "tvls/target/preview",
-        canvas.PreviewParams,
-        canvas.PreviewResult,
-        "What the source of a target declares, before anything runs.",
-        ("targetNotFound",),
-    ),
-    Method(
-        "tvls/graph/compare",
-        canvas.CompareParams,
-        canvas.CompareResult,
-        "What is different between two captures.",
-        ("captureGone",),
-    ),
-    Method(
-        "tvls/graph/fold",
-        canvas.FoldParams,
-        canvas.FoldResult,
-        "The neighbours that one node stands for, and in what they differ.",
-        ("captureGone", "nodeNotFound"),
-    ),
     # --- server ---
     Method("tvls/server/status", t.StatusParams, t.StatusResult, "Health, workers and running traces."),
     Method("tvls/server/debugInfo", t.StatusParams, t.DebugInfoResult, "A report to paste into an issue."),

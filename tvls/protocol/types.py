@@ -212,7 +212,7 @@ class BodyInfo(Wire, frozen=True, kw_only=True):
 class FoldInfo(Wire, frozen=True, kw_only=True):
     """A scope node that stands for `count` neighbours of equal structure, of which it shows one.
 
-    The id of the node is that of the first of them, whichever is shown; everything else in the node is of the one shown.
+    The id of the node is that of the first of them, whichever is shown; all else in the node is of the one shown.
     """
 
     count: int
@@ -310,8 +310,8 @@ class GraphViewParams(Wire, frozen=True, kw_only=True):
     fold: bool = False
     """Show neighbours of equal structure as one node; `Node.fold` tells."""
     instances: dict[str, int] = {}
-    """Folded node → which of the neighbours it shows, from 0. An id in `expanded` that belongs to another of them counts
-    for the one shown."""
+    """Folded node → which of the neighbours it shows, from 0. An id in `expanded` that belongs to another of them
+    counts for the one shown."""
     hide: list[str] = []
     """Words of the table *noise*: nodes of these kinds are left out, and edges lead past them."""
     cursor: str | None = None

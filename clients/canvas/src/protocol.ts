@@ -134,6 +134,10 @@ export interface CaptureInfo {
   freshness: "fresh" | "stale";
   stale?: Stale;
   unavailable?: Record<string, string>;
+  /** Of the whole program. */
+  costs?: Costs;
+  /** The capture of the same target and profile before this one, while it is open; for `tvls/graph/compare`. */
+  previous?: string;
 }
 
 export interface CaptureParams {
@@ -142,6 +146,27 @@ export interface CaptureParams {
 
 export interface CloseResult {
   closed: boolean;
+}
+
+/**
+ * Derived from shapes and dtypes alone: nothing here was measured. What is unknown is absent.
+ */
+export interface Costs {
+  /** Contractions and convolutions exactly, two for each multiplication with its addition; of other arithmetic one for each element of the result, of reductions one for each element read; moving data counts none. A `scan` counts its body times its length. */
+  flops?: number;
+  /** The part of `flops` that is contractions and convolutions. */
+  contractionFlops?: number;
+  /** Operations whose work shapes do not tell and that `flops` leaves out, such as `while` and `cond`. */
+  uncounted?: number;
+  /** Of all results of the operation, or of all values that leave the scope. */
+  outputBytes?: number;
+  /** Elements of the parameters read here, each parameter once however often it is used. */
+  parameters?: number;
+  parameterBytes?: number;
+  /** Of other state read here, such as `batch_stats`. */
+  stateBytes?: number;
+  /** Of a `scan`: how often its body counts. */
+  iterations?: number;
 }
 
 export interface Coverage {
@@ -171,6 +196,10 @@ export interface Edge {
   count?: number;
   /** Operand position, where the target is one operation. */
   argument?: number;
+  /** Hidden operations that the data passes on its way; `value` is what arrives. */
+  through?: number;
+  /** The value is made, or read, by one of the folded neighbours that are not shown; the one shown stands for it. */
+  folded?: boolean;
 }
 
 /**
@@ -204,6 +233,30 @@ export interface ExportResult {
   suggestedName: string;
 }
 
+/**
+ * A scope node that stands for `count` neighbours of equal structure, of which it shows one.
+ *
+ * The id of the node is that of the first of them, whichever is shown; all else in the node is of the one shown.
+ */
+export interface FoldInfo {
+  count: number;
+  /** Label of the first of them. */
+  first: string;
+  last: string;
+  /** Which one is shown, from 0; `GraphViewParams.instances` chooses it. */
+  instance?: number;
+  /** Id of the scope that is shown, for `tvls/graph/node`. */
+  shown: string;
+  /** In all of them. */
+  operations: number;
+  /** Of all of them; a parameter that they share counts once. */
+  costs: Costs;
+  /** Whether each reads what the one before it made. */
+  chained?: boolean;
+  /** Parameters and literals in which they differ; `tvls/graph/fold` lists them. */
+  differences?: number;
+}
+
 export interface Frame {
   column?: number;
   endColumn?: number;
@@ -231,6 +284,12 @@ export interface GraphViewParams {
   expanded?: string[];
   /** Show this body instead of the program itself. */
   body?: string;
+  /** Show neighbours of equal structure as one node; `Node.fold` tells. */
+  fold?: boolean;
+  /** Folded node → which of the neighbours it shows, from 0. An id in `expanded` that belongs to another of them counts for the one shown. */
+  instances?: Record<string, number>;
+  /** Words of the table *noise*: nodes of these kinds are left out, and edges lead past them. */
+  hide?: string[];
   cursor?: string;
   limit?: number;
 }
@@ -242,6 +301,10 @@ export interface GraphViewResult {
   /** Visible nodes over all pages. */
   total: number;
   nextCursor?: string;
+  /** Word of the table *noise* → nodes of that kind over all pages, hidden or not. */
+  noise?: Record<string, number>;
+  /** Nodes that `hide` leaves out, over all pages. */
+  hidden?: number;
   freshness: "fresh" | "stale";
   coverage: Coverage;
   evidence: "inferred" | "measured";
@@ -314,6 +377,14 @@ export interface Node {
   bodies?: BodyInfo[];
   /** `path:line` of the innermost workspace frame. */
   source?: string;
+  /** Operations and scopes, expanded ones included. */
+  costs?: Costs;
+  /** What a reader may want out of the way: a word of the table *noise*. */
+  noise?: string;
+  /** Set where the node stands for several. */
+  fold?: FoldInfo;
+  /** Set on each node of a scope that has several. */
+  segment?: SegmentInfo;
 }
 
 export interface NodeDetails {
@@ -333,6 +404,8 @@ export interface NodeHit {
   /** Scope node ids from the outside in that must be expanded to see the node. */
   scopes?: string[];
   body?: string;
+  /** What `GraphViewParams.instances` must have, where `fold` is on, to see the node. */
+  instances?: Record<string, number>;
 }
 
 export interface NodeParams {
@@ -474,6 +547,15 @@ export interface Seen {
   count: number;
   dtype: string;
   shape: number[];
+}
+
+/**
+ * A scope whose operations cannot stand in one box, because what they read is made outside from what they make.
+ */
+export interface SegmentInfo {
+  /** From 1, in reading order. */
+  number: number;
+  count: number;
 }
 
 export interface SetupProblem {
