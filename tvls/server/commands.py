@@ -8,12 +8,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 from lsprotocol import types as lsp
 
+from tvls.jsonrpc import INVALID_PARAMS, RpcError
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.server import requests
 from tvls.server.code_action import REFRESH_GRAPH
 from tvls.server.code_lens import OPEN_GRAPH
-from tvls.server.rpc import INVALID_PARAMS, RpcError
 from tvls.server.show import show_outline
 from tvls.server.state import Server
 from tvls.uris import to_uri

@@ -66,7 +66,7 @@ async def shutdown(server: Server, params: None) -> None:
     """Ends all work and the workers; afterwards only `exit` counts."""
     call = server.protocol.current_call()
     server.protocol.stage = "shutdown"
-    server.protocol.cancel_all(keep=call.id if call else None)
+    server.protocol.calls.cancel_all(keep=call.id if call else None)
     await server.session.aclose()
 
 

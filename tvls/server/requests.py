@@ -1,4 +1,4 @@
-"""The `tvls/*` requests: each is one method of the application."""
+"""The `tvls/*` requests as an editor sends them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
+from tvls.requests import REQUESTS as PLAIN
 from tvls.server import updates
 from tvls.server.progress import progress
 from tvls.server.state import Server
@@ -14,23 +15,9 @@ from tvls.uris import is_file_uri
 
 Run = Callable[[Server, Any], Any]
 
-REQUESTS: Final[dict[str, Run]] = {
-    "tvls/targets/list": lambda server, params: server.session.list_targets(params),
-    "tvls/graph/open": lambda server, params: open_graph(server, params),
-    "tvls/graph/close": lambda server, params: close_graph(server, params),
-    "tvls/graph/info": lambda server, params: server.session.info(params),
-    "tvls/graph/view": lambda server, params: server.session.view(params),
-    "tvls/graph/node": lambda server, params: server.session.node(params),
-    "tvls/graph/sources": lambda server, params: server.session.sources(params),
-    "tvls/graph/nodesAt": lambda server, params: server.session.nodes_at(params),
-    "tvls/graph/search": lambda server, params: server.session.search(params),
-    "tvls/graph/export": lambda server, params: server.session.export(params),
-    "tvls/trust/get": lambda server, params: server.session.trust_get(params),
-    "tvls/trust/grant": lambda server, params: server.session.trust_grant(params),
-    "tvls/trust/revoke": lambda server, params: server.session.trust_revoke(params),
-    "tvls/server/status": lambda server, params: server.session.status(params),
-    "tvls/server/debugInfo": lambda server, params: server.session.debug_info(params),
-}
+
+def _plain(run: Callable[[Any, Any], Any]) -> Run:
+    return lambda server, params: run(server.session, params)
 
 
 async def open_graph(server: Server, params: t.OpenParams) -> t.OpenResult:
@@ -51,3 +38,10 @@ async def open_graph(server: Server, params: t.OpenParams) -> t.OpenResult:
 def close_graph(server: Server, params: t.CaptureParams) -> t.CloseResult:
     server.shown.captures.pop(params.capture_id, None)
     return server.session.close(params)
+
+
+REQUESTS: Final[dict[str, Run]] = {
+    **{method: _plain(run) for method, run in PLAIN.items()},
+    "tvls/graph/open": open_graph,
+    "tvls/graph/close": close_graph,
+}

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import logging
 import re
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 import cattrs
@@ -30,70 +28,31 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter
 
-from tvls.protocol.errors import TvlsError
+from tvls.jsonrpc import (
+    CANCEL_GRACE,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    Call,
+    Calls,
+    Envelope,
+    Handler,
+    MessageError,
+    MessageId,
+    Route,
+    RpcError,
+    decode_params,
+    error_body,
+    public_error,
+    read_message,
+)
 from tvls.protocol.registry import METHODS
 from tvls.server.framing import BadHeader, frame
 
 logger = logging.getLogger(__name__)
 
-PARSE_ERROR: Final = -32700
-INVALID_REQUEST: Final = -32600
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
 NOT_INITIALIZED: Final = -32002
-REQUEST_CANCELLED: Final = -32800
-
-CANCEL_GRACE: Final = 0.5
-"""Seconds that a cancelled handler has to clean up before its request is answered without waiting for it."""
-
-SMALL: Final = 64 * 1024
-"""Bytes of a result that is sent however much is waiting."""
-
-MessageId = int | str
-Handler = Callable[[Any], Any]
-
-
-class Envelope(msgspec.Struct):
-    jsonrpc: str | msgspec.UnsetType = msgspec.UNSET
-    id: int | str | msgspec.UnsetType | None = msgspec.UNSET
-    method: str | msgspec.UnsetType = msgspec.UNSET
-    params: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-class _OnlyId(msgspec.Struct):
-    id: int | str | None = None
-
-
-class RpcError(Exception):
-    """An error answer. `data` is anything that msgspec encodes."""
-
-    def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-
-
-@dataclass(frozen=True)
-class Route:
-    decode: Callable[[bytes], Any]
-    run: Handler
-
-
-@dataclass(eq=False)
-class Call:
-    """A request of the client that is being worked on."""
-
-    id: MessageId
-    method: str
-    task: asyncio.Task[None] | None = None
-    answered: bool = False
-    cancelled: bool = False
-    progress_token: int | str | None = None
-    timer: asyncio.TimerHandle | None = field(default=None, repr=False)
 
 
 class Protocol(LanguageServerProtocol):
@@ -110,12 +69,14 @@ class Protocol(LanguageServerProtocol):
         self.overloaded: Callable[[], bool] = lambda: False
         self.on_exit: Callable[[int], None] = lambda code: None
         self.watch_parent: Callable[[int | None], None] = lambda pid: None
-        self._calls: dict[MessageId, Call] = {}
+        self.calls = Calls(self._send_body, lambda: self.overloaded(), self._encode, _public_error)
         self._background: set[asyncio.Future[Any]] = set()
         self._asked: dict[MessageId, tuple[str, Future[Any]]] = {}
         self._next_id = 0
-        self.on_notification(lsp.CANCEL_REQUEST, lambda params: self.cancel(params.id))
-        self.on_notification(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL, lambda params: self.cancel_progress(params.token))
+        self.on_notification(lsp.CANCEL_REQUEST, lambda params: self.calls.cancel(params.id))
+        self.on_notification(
+            lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL, lambda params: self.calls.cancel_progress(params.token)
+        )
 
     # --- registration ------------------------------------------------------------------------------------------------
 
@@ -149,12 +110,9 @@ class Protocol(LanguageServerProtocol):
             self._send_error(None, RpcError(PARSE_ERROR, "header section without a usable Content-Length"))
             return
         try:
-            message = _envelope(body)
-        except msgspec.ValidationError as error:
-            self._send_error(_id_of(body), RpcError(INVALID_REQUEST, f"not a message of LSP: {error}"))
-            return
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            self._send_error(None, RpcError(PARSE_ERROR, f"malformed JSON: {error}"))
+            message = read_message(body)
+        except MessageError as error:
+            self._send_error(error.id, error)
             return
         if message.jsonrpc != "2.0":
             if message.method is not msgspec.UNSET or message.id is msgspec.UNSET:
@@ -176,36 +134,12 @@ class Protocol(LanguageServerProtocol):
             self._send_error(msg_id, RpcError(INVALID_REQUEST, "the server is shutting down"))
         elif self.stage == "running" and method == lsp.INITIALIZE:
             self._send_error(msg_id, RpcError(INVALID_REQUEST, "the server is initialized already"))
-        elif msg_id in self._calls:
+        elif msg_id in self.calls:
             self._send_error(msg_id, RpcError(INVALID_REQUEST, "a request with this id is still running"))
         elif (route := self.requests.get(method)) is None:
             self._send_error(msg_id, RpcError(METHOD_NOT_FOUND, f"unknown request {method}"))
         else:
-            call = Call(msg_id, method)
-            self._calls[msg_id] = call
-            try:
-                decoded = _decode(route, params)
-                call.progress_token = _progress_token(decoded)
-                result = route.run(decoded)
-            except BaseException as error:  # noqa: BLE001 (also SystemExit: a handler cannot end the server unanswered)
-                self._answer_error(call, error)
-                return
-            if inspect.isawaitable(result):
-                call.task = asyncio.ensure_future(self._finish(call, result))
-                # A task that is cancelled before its first step never reaches `_finish`.
-                call.task.add_done_callback(lambda _: self._answer_error(call, asyncio.CancelledError()))
-            else:
-                self._answer(call, result)
-
-    async def _finish(self, call: Call, result: Awaitable[Any]) -> None:
-        try:
-            value = await result
-        except GeneratorExit:  # the loop is gone, and with it the client
-            raise
-        except BaseException as error:  # noqa: BLE001 (as above)
-            self._answer_error(call, error)
-        else:
-            self._answer(call, value)
+            self.calls.start(msg_id, method, route, params)
 
     def _receive_notification(self, method: str, params: msgspec.Raw | msgspec.UnsetType) -> None:
         if method == lsp.EXIT:
@@ -217,7 +151,7 @@ class Protocol(LanguageServerProtocol):
             logger.debug("ignored notification %s", method)
             return
         try:
-            result = route.run(_decode(route, params))
+            result = route.run(decode_params(route, params))
         except RpcError as error:
             logger.warning("notification %s has bad parameters: %s", method, error.message)
         except BaseException:
@@ -241,38 +175,17 @@ class Protocol(LanguageServerProtocol):
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    # --- cancelling --------------------------------------------------------------------------------------------------
-
-    def cancel(self, msg_id: MessageId) -> None:
-        """Cancels a running request. It is answered when its handler has cleaned up, or after CANCEL_GRACE."""
-        call = self._calls.get(msg_id)
-        if call is None or call.task is None or call.cancelled:
-            return  # unknown or answered already: cancelling is only ever a wish
-        call.cancelled = True
-        call.timer = asyncio.get_running_loop().call_later(CANCEL_GRACE, self._answer, call, None)
-        call.task.cancel()
-
-    def cancel_progress(self, token: int | str) -> None:
-        """Cancels the request that reports under the token."""
-        for msg_id in [call.id for call in self._calls.values() if call.progress_token == token]:
-            self.cancel(msg_id)
-
-    def cancel_all(self, keep: MessageId | None = None) -> None:
-        for msg_id in [msg_id for msg_id in self._calls if msg_id != keep]:
-            self.cancel(msg_id)
-
     def current_call(self) -> Call | None:
         """The request that the running task answers."""
-        task = asyncio.current_task()
-        return next((call for call in self._calls.values() if call.task is task), None)
+        return self.calls.current()
 
     async def close(self) -> None:
         """Ends all work: requests, background work, and questions to a client that will not answer any more."""
         self.stage = "shutdown"
-        self.cancel_all()
+        self.calls.cancel_all()
         for _, future in list(self._asked.values()):
             future.cancel()
-        work = [*self._background, *(call.task for call in self._calls.values() if call.task is not None)]
+        work = [*self._background, *self.calls.tasks]
         for task in work:
             task.cancel()
         if work:
@@ -280,39 +193,12 @@ class Protocol(LanguageServerProtocol):
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
-    def _answer(self, call: Call, result: object) -> None:
-        if call.cancelled:
-            self._reply(call, _error_body(call.id, RpcError(REQUEST_CANCELLED, "the request was cancelled")))
-            return
-        try:
-            body = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (msgspec.json.encode(call.id), self._encode(result))
-        except Exception as error:  # noqa: BLE001 (whatever an unencodable value raises)
-            self._answer_error(call, error)
-            return
-        if len(body) > SMALL and self.overloaded():
-            body = _error_body(call.id, RpcError(INTERNAL_ERROR, "the client does not read its answers"))
-        self._reply(call, body)
-
-    def _answer_error(self, call: Call, error: BaseException) -> None:
-        if call.answered:
-            return
-        if call.cancelled:
-            self._answer(call, None)
-            return
-        self._reply(call, _error_body(call.id, public_error(error, call.method)))
-
-    def _reply(self, call: Call, body: bytes) -> None:
-        if call.answered:
-            return
-        call.answered = True
-        if call.timer is not None:
-            call.timer.cancel()
-        self._calls.pop(call.id, None)
+    def _send_body(self, body: bytes) -> None:
         self.send(frame(body))
 
     def _send_error(self, msg_id: MessageId | None, error: RpcError) -> None:
         logger.debug("refused: %s", error.message)
-        self.send(frame(_error_body(msg_id, error)))
+        self.send(frame(error_body(msg_id, error)))
 
     def _encode(self, value: object) -> bytes:
         """msgspec writes NaN as null, so that no answer is invalid JSON."""
@@ -391,95 +277,14 @@ def _nowhere(data: bytes) -> None:
     raise RuntimeError("the protocol is not connected")
 
 
-def public_error(error: BaseException, method: str) -> RpcError:
-    """What a client may know of an exception."""
-    if isinstance(error, RpcError):
-        return error
-    if isinstance(error, TvlsError):
+def _public_error(error: BaseException, method: str) -> RpcError:
+    if isinstance(error, JsonRpcException):  # what the client answered to a question of the handler
         return RpcError(error.code, error.message, error.data)
-    if isinstance(error, JsonRpcException):
-        return RpcError(error.code, error.message, error.data)
-    logger.error("request %s failed", method, exc_info=error)
-    return RpcError(INTERNAL_ERROR, "internal error")
-
-
-def _error_body(msg_id: MessageId | None, error: RpcError) -> bytes:
-    body: dict[str, Any] = {"code": error.code, "message": _printable(error.message)}
-    if error.data is not None:
-        body["data"] = error.data
-    try:
-        return msgspec.json.encode({"jsonrpc": "2.0", "id": msg_id, "error": body})
-    except Exception:
-        logger.exception("the data of an error cannot be encoded")
-        del body["data"]
-        return msgspec.json.encode({"jsonrpc": "2.0", "id": msg_id, "error": body})
-
-
-def _printable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
-
-
-def _decode(route: Route, params: msgspec.Raw | msgspec.UnsetType) -> Any:
-    raw = b"{}" if params is msgspec.UNSET or bytes(params) == b"null" else bytes(params)
-    try:
-        return route.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise RpcError(INVALID_PARAMS, str(error)) from error
-
-
-def _progress_token(params: Any) -> int | str | None:
-    token = getattr(params, "work_done_token", None)
-    return token if isinstance(token, int | str) else None
+    return public_error(error, method)
 
 
 def _known(msg_id: int | str | msgspec.UnsetType | None) -> MessageId | None:
     return None if msg_id is msgspec.UNSET else msg_id
-
-
-def _envelope(body: bytes) -> Envelope:
-    try:
-        return _ENVELOPE.decode(body)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError:
-        if _SURROGATE.search(body) is None:
-            raise
-        try:
-            repaired = _repaired(body)
-        except ValueError as error:
-            raise msgspec.DecodeError(str(error)) from error
-        return _ENVELOPE.decode(repaired)
-
-
-def _id_of(body: bytes) -> MessageId | None:
-    try:
-        return msgspec.json.decode(body, type=_OnlyId).id
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
-def _repaired(body: bytes) -> bytes:
-    """The message without halves of surrogate pairs: legal in an editor's JSON, and no reason to lose an edit.
-
-    Raises ValueError for what is malformed anyway.
-    """
-    return msgspec.json.encode(_without_surrogates(json.loads(body, parse_constant=_refuse_constant)))
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _without_surrogates(value: Any) -> Any:
-    """U+FFFD is as long as a lone surrogate in each position encoding, so positions stay true."""
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, list):
-        return [_without_surrogates(item) for item in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        pairs = cast("dict[str, Any]", value).items()
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in pairs}
-    return value
 
 
 def _fault(error: BaseException) -> str:
@@ -510,5 +315,3 @@ def strict_converter() -> cattrs.Converter:
 
 
 _REGISTRY: Final = {method.name: method for method in METHODS}
-_ENVELOPE: Final = msgspec.json.Decoder(Envelope)
-_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
