@@ -23,6 +23,7 @@ ErrorKind = Literal[
     "noWorkspace",
     "cursorInvalid",
     "captureInvalid",
+    "pageGone",
 ]
 
 CODES: Final[dict[str, int]] = {
@@ -42,6 +43,7 @@ CODES: Final[dict[str, int]] = {
     "noWorkspace": -33014,
     "cursorInvalid": -33015,
     "captureInvalid": -33016,
+    "pageGone": -33017,
 }
 
 

@@ -111,7 +111,7 @@ def methods_schema() -> Json:
             notification.name: {
                 "description": notification.summary,
                 "since": notification.since,
-                "capability": notification.capability,
+                **({"capability": notification.capability} if notification.capability else {}),
                 "params": _type_ref(notification.params),
             }
             for notification in registry.NOTIFICATIONS
@@ -310,7 +310,10 @@ def spec_tables() -> dict[str, str]:
         ),
         "notifications": _table(
             ["notification", "params", "sent to a client that announced", "what for"],
-            [[f"`{n.name}`", f"`{n.params.__name__}`", f"`{n.capability}`", n.summary] for n in registry.NOTIFICATIONS],
+            [
+                [f"`{n.name}`", f"`{n.params.__name__}`", f"`{n.capability}`" if n.capability else "pages", n.summary]
+                for n in registry.NOTIFICATIONS
+            ],
         ),
         "errors": _table(
             ["code", "`data.kind`", "answered by"],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tvls.protocol import types as t
+from tvls.protocol import types_page as page
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,11 @@ class Method:
 
 @dataclass(frozen=True)
 class Notification:
-    """From the server to clients that announced `capability` under `capabilities.experimental`."""
+    """From the server to clients that announced `capability` under `capabilities.experimental`; None: to pages."""
 
     name: str
     params: type[t.Wire]
-    capability: str
+    capability: str | None
     summary: str
     since: str = "0.1"
 
@@ -102,6 +103,11 @@ METHODS: Final[tuple[Method, ...]] = (
     # --- setup ---
     # --- environments ---
     # --- canvas ---
+    Method(
+        "tvls/canvas/attach", page.AttachParams, page.CanvasState, "What this canvas is there to show.", ("pageGone",)
+    ),
+    Method("tvls/canvas/showSource", page.ShowSourceParams, page.ShowSourceResult, "Go to a place in the editor."),
+    Method("tvls/canvas/mark", page.MarkParams, page.MarkResult, "Mark the nodes of the cursor in the open pages."),
     # --- server ---
     Method("tvls/server/status", t.StatusParams, t.StatusResult, "Health, workers and running traces."),
     Method("tvls/server/debugInfo", t.StatusParams, t.DebugInfoResult, "A report to paste into an issue."),
@@ -114,4 +120,23 @@ NOTIFICATIONS: Final[tuple[Notification, ...]] = (
         "tvls.captureState",
         "An open capture became stale, or fresh again.",
     ),
+    Notification("$/tvls/canvas/show", page.CanvasState, None, "Show this instead: it was opened again."),
+    Notification("$/tvls/canvas/mark", page.MarkedNodes, None, "Mark the nodes of the editor's cursor."),
 )
+
+ANSWERED_BY_THE_CANVAS_HOST: Final = frozenset({"tvls/canvas/attach", "tvls/canvas/showSource"})
+"""By the daemon for a page in a browser, by the editor's extension for a panel; never over LSP."""
+
+ALLOWED_IN_A_BROWSER: Final = ANSWERED_BY_THE_CANVAS_HOST | {
+    "tvls/graph/open",
+    "tvls/graph/info",
+    "tvls/graph/view",
+    "tvls/graph/node",
+    "tvls/graph/sources",
+    "tvls/graph/nodesAt",
+    "tvls/graph/search",
+    "tvls/graph/export",
+    "tvls/trust/get",
+    "tvls/server/status",
+}
+"""What a page may ask; everything else is refused. Nothing here gives trust, ends work of others or installs."""

@@ -10,11 +10,11 @@ from lsprotocol import types as lsp
 
 from tvls import __version__
 from tvls.protocol import types as t
-from tvls.protocol.registry import METHODS
 from tvls.server import configuration, sync
 from tvls.server.code_action import OPEN_KIND, REFRESH_KIND
 from tvls.server.commands import COMMANDS
 from tvls.server.host import EditorHost
+from tvls.server.requests import REQUESTS
 from tvls.server.state import Server, client_features
 from tvls.uris import is_file_uri, to_path, to_uri
 
@@ -75,7 +75,7 @@ def capabilities(server: Server) -> lsp.ServerCapabilities:
         experimental={
             "tvls": {
                 "protocolVersion": PROTOCOL_VERSION,
-                "methods": [method.name for method in METHODS],
+                "methods": list(REQUESTS),
                 "tracing": tracing(server),
             }
         },

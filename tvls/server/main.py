@@ -15,7 +15,6 @@ from pygls.lsp.server import LanguageServer
 
 from tvls import __version__
 from tvls.host import Host
-from tvls.protocol.registry import METHODS
 from tvls.server import commands, configuration, initialize, loop, stdio, sync
 from tvls.server.code_action import code_action
 from tvls.server.code_lens import code_lens
@@ -45,7 +44,7 @@ def build(make_session: Callable[[Host, Settings], Session]) -> Server:
         lsp.TEXT_DOCUMENT_CODE_ACTION: code_action,
         lsp.TEXT_DOCUMENT_HOVER: hover,
         lsp.WORKSPACE_EXECUTE_COMMAND: commands.execute,
-        **{method.name: REQUESTS[method.name] for method in METHODS},
+        **REQUESTS,
     }.items():
         protocol.on_request(method, partial(run, server))
     for method, run in {

@@ -29,6 +29,12 @@ export interface Requests {
   "tvls/trust/grant": { params: TrustParams; result: TrustResult };
   /** Withdraw trust and end the folder's workers. */
   "tvls/trust/revoke": { params: TrustParams; result: TrustResult };
+  /** What this canvas is there to show. */
+  "tvls/canvas/attach": { params: AttachParams; result: CanvasState };
+  /** Go to a place in the editor. */
+  "tvls/canvas/showSource": { params: ShowSourceParams; result: ShowSourceResult };
+  /** Mark the nodes of the cursor in the open pages. */
+  "tvls/canvas/mark": { params: MarkParams; result: MarkResult };
   /** Health, workers and running traces. */
   "tvls/server/status": { params: StatusParams; result: StatusResult };
   /** A report to paste into an issue. */
@@ -38,6 +44,10 @@ export interface Requests {
 export interface Notifications {
   /** An open capture became stale, or fresh again. */
   "$/tvls/captureState": CaptureInfo;
+  /** Show this instead: it was opened again. */
+  "$/tvls/canvas/show": CanvasState;
+  /** Mark the nodes of the editor's cursor. */
+  "$/tvls/canvas/mark": MarkedNodes;
 }
 
 /** Codes of errors by `ErrorData.kind`. */
@@ -58,7 +68,13 @@ export const ErrorCodes = {
   noWorkspace: -33014,
   cursorInvalid: -33015,
   captureInvalid: -33016,
+  pageGone: -33017,
 } as const;
+
+export interface AttachParams {
+  /** The last part of the page's address. */
+  page: string;
+}
 
 /**
  * A subprogram of a boundary operation: a graph of its own, with indices of its own, except `frames`.
@@ -93,6 +109,20 @@ export interface CallSetup {
   args?: unknown[];
   kwargs?: Record<string, unknown>;
   factory?: Record<string, unknown>;
+}
+
+/**
+ * What a canvas is there to show.
+ */
+export interface CanvasState {
+  /** What to send as `tvls/graph/open` to trace it again. */
+  open: OpenParams;
+  /** The newest capture. A canvas that shows an older one goes on to this one and keeps what is expanded. */
+  capture?: CaptureInfo;
+  /** Set where the last trace failed, or was not begun. `capture` may be there as well, from before. */
+  error?: OpenError;
+  /** Name of the editor that goes to source lines; absent where there is none, as with `tvls open`. */
+  editor?: string;
 }
 
 export interface Capture {
@@ -332,6 +362,27 @@ export interface Location {
   range: Range;
 }
 
+export interface MarkParams {
+  textDocument: TextDocument;
+  position: Position;
+}
+
+export interface MarkResult {
+  /** Pages that mark something now. */
+  pages: number;
+  /** Nodes that come from the position, over all of them. */
+  nodes: number;
+}
+
+/**
+ * Nodes of one capture that come from the editor's cursor. None: the cursor is where none come from.
+ */
+export interface MarkedNodes {
+  captureId: string;
+  nodes: NodeHit[];
+  total: number;
+}
+
 /**
  * A value that a setup lacks.
  */
@@ -436,6 +487,15 @@ export interface Observation {
   name: string;
   path: string;
   seen: Seen[];
+}
+
+/**
+ * Why the last request to open gave no capture.
+ */
+export interface OpenError {
+  code: number;
+  message: string;
+  data?: ErrorData;
 }
 
 export interface OpenParams {
@@ -578,6 +638,17 @@ export interface SetupRecord {
   seed: number;
   /** Static (not traced) Python values by the place they were passed at, such as `args[1]` or `kwargs.train`. */
   static: Record<string, unknown>;
+}
+
+export interface ShowSourceParams {
+  location: Location;
+}
+
+export interface ShowSourceResult {
+  /** Whether an editor went there. Where none could, show `place`. */
+  shown: boolean;
+  /** `path:line`, relative to the workspace folder where it is in one. */
+  place: string;
 }
 
 export interface Source {
