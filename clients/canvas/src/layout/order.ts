@@ -1,0 +1,397 @@
+/** Order within layers: sweeps of barycentres through the whole hierarchy, then exchanges of neighbours. */
+
+import type { Cell, Group, Link, Part, Port } from "./model.js";
+
+const SWEEPS = 6;
+const EXCHANGES = 4;
+
+export function orderCells(groups: Group[]): void {
+  const root = groups[0] as Group;
+  for (const group of groups) {
+    for (const part of group.parts) for (const layer of part.layers) startOrder(layer);
+  }
+  for (const group of groups) syncBorders(group);
+  let best = Number.POSITIVE_INFINITY;
+  let saved: Saved | null = null;
+  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    if (sweep % 2 === 0) sweepDown(root);
+    else sweepUp(root);
+    const crossings = countCrossings(groups);
+    if (crossings < best) {
+      best = crossings;
+      saved = save(groups);
+    }
+    if (crossings === 0) break;
+  }
+  if (saved !== null) restore(groups, saved);
+  for (const group of groups) rankGroup(group);
+  for (let round = 0; best > 0 && round < EXCHANGES; round++) {
+    let better = false;
+    for (const group of groups) for (const part of group.parts) better = exchange(part) || better;
+    for (const group of groups) syncBorders(group);
+    for (const group of groups) rankGroup(group);
+    if (!better) break;
+  }
+}
+
+function isKnown(cell: Cell): boolean {
+  return !Number.isNaN(cell.hint);
+}
+
+function startOrder(layer: Cell[]): void {
+  placeByKey(
+    layer,
+    layer.map((_, i) => i),
+  );
+}
+
+function number(layer: Cell[]): void {
+  for (let i = 0; i < layer.length; i++) (layer[i] as Cell).pos = i;
+}
+
+function rankTops(layer: Cell[]): void {
+  let rank = 0;
+  for (const cell of layer) {
+    for (const port of cell.tops) port.rank = rank++;
+    if (cell.tops.length === 0) rank++;
+  }
+}
+
+function rankBottoms(layer: Cell[]): void {
+  let rank = 0;
+  for (const cell of layer) {
+    for (const port of cell.bottoms) port.rank = rank++;
+    if (cell.bottoms.length === 0) rank++;
+  }
+}
+
+function rankGroup(group: Group): void {
+  for (const part of group.parts) {
+    for (const layer of part.layers) {
+      number(layer);
+      rankTops(layer);
+      rankBottoms(layer);
+    }
+  }
+}
+
+/** Sorts a layer by one key a cell; what the previous layout ordered stays in that order. */
+function placeByKey(layer: Cell[], keys: number[]): void {
+  const at = new Map<Cell, number>();
+  layer.forEach((cell, i) => {
+    at.set(cell, i);
+  });
+  const place = (cell: Cell): number => at.get(cell) as number;
+  const key = (cell: Cell): number => keys[place(cell)] as number;
+  const known = layer.filter(isKnown);
+  if (known.length === 0) {
+    layer.sort((p, q) => key(p) - key(q) || place(p) - place(q));
+  } else {
+    known.sort((p, q) => p.hint - q.hint || place(p) - place(q));
+    const unknown = layer.filter((cell) => !isKnown(cell));
+    if (unknown.length === 0) for (let i = 0; i < known.length; i++) layer[i] = known[i] as Cell;
+    else {
+      unknown.sort((p, q) => key(p) - key(q) || place(p) - place(q));
+      const level = monotone(known.map(key));
+      let i = 0;
+      let j = 0;
+      for (let k = 0; k < layer.length; k++) {
+        const takeKnown = j >= unknown.length || (i < known.length && (level[i] as number) <= key(unknown[j] as Cell));
+        layer[k] = (takeKnown ? known[i++] : unknown[j++]) as Cell;
+      }
+    }
+  }
+  number(layer);
+}
+
+/** The nearest sequence that never falls (pool adjacent violators). */
+function monotone(values: number[]): number[] {
+  const means: number[] = [];
+  const counts: number[] = [];
+  for (const value of values) {
+    let mean = value;
+    let count = 1;
+    while (means.length > 0 && (means.at(-1) as number) > mean) {
+      const other = means.pop() as number;
+      const size = counts.pop() as number;
+      mean = (mean * count + other * size) / (count + size);
+      count += size;
+    }
+    means.push(mean);
+    counts.push(count);
+  }
+  return means.flatMap((mean, i) => Array.from({ length: counts[i] as number }, () => mean));
+}
+
+function upperMean(ports: Port[]): number {
+  let sum = 0;
+  let count = 0;
+  for (const port of ports) {
+    for (const link of port.links) {
+      sum += link.upper.rank;
+      count++;
+    }
+  }
+  return count === 0 ? Number.NaN : sum / count;
+}
+
+function lowerMean(ports: Port[]): number {
+  let sum = 0;
+  let count = 0;
+  for (const port of ports) {
+    for (const link of port.links) {
+      sum += link.lower.rank;
+      count++;
+    }
+  }
+  return count === 0 ? Number.NaN : sum / count;
+}
+
+/** Cells without links on that side stay beside what is left of them. */
+function fill(keys: number[]): number[] {
+  let last = Number.NaN;
+  for (const key of keys) {
+    if (!Number.isNaN(key)) {
+      last = key;
+      break;
+    }
+  }
+  if (Number.isNaN(last)) return keys.map((_, i) => i);
+  for (let i = 0; i < keys.length; i++) {
+    if (Number.isNaN(keys[i])) keys[i] = last;
+    else last = keys[i] as number;
+  }
+  return keys;
+}
+
+function sortPorts(ports: Port[], mean: (ports: Port[]) => number): void {
+  if (ports.length < 2) return;
+  const keys = fill(ports.map((port) => mean([port])));
+  const sorted = ports.map((port, i) => ({ port, key: keys[i] as number, i }));
+  sorted.sort((p, q) => p.key - q.key || p.i - q.i);
+  sorted.forEach(({ port }, i) => {
+    ports[i] = port;
+  });
+}
+
+function sweepDown(group: Group): void {
+  for (const part of group.parts) {
+    for (let l = 0; l < part.layers.length; l++) {
+      const layer = part.layers[l] as Cell[];
+      if (l > 0) {
+        rankBottoms(part.layers[l - 1] as Cell[]);
+        placeByKey(layer, fill(layer.map((cell) => upperMean(cell.tops))));
+      }
+      for (const cell of layer) {
+        if (cell.freeTops) sortPorts(cell.tops, upperMean);
+        if (cell.group !== null) {
+          setBorder(cell.group.parts[0]?.layers[0], cell.tops);
+          sweepDown(cell.group);
+          readBorder(cell.group.parts[0]?.layers.at(-1), "south", cell.bottoms);
+        }
+      }
+    }
+  }
+}
+
+function sweepUp(group: Group): void {
+  for (const part of group.parts) {
+    for (let l = part.layers.length - 1; l >= 0; l--) {
+      const layer = part.layers[l] as Cell[];
+      if (l < part.layers.length - 1) {
+        rankTops(part.layers[l + 1] as Cell[]);
+        placeByKey(layer, fill(layer.map((cell) => lowerMean(cell.bottoms))));
+      }
+      for (const cell of layer) {
+        sortPorts(cell.bottoms, lowerMean);
+        if (cell.group !== null) {
+          setBorder(cell.group.parts[0]?.layers.at(-1), cell.bottoms);
+          sweepUp(cell.group);
+          readBorder(cell.group.parts[0]?.layers[0], "north", cell.tops);
+        }
+      }
+    }
+  }
+}
+
+/** Ports of a group's cell → order of the border cells inside. */
+function setBorder(layer: Cell[] | undefined, ports: Port[]): void {
+  if (layer === undefined || ports.length === 0) return;
+  ports.forEach((port, i) => {
+    layer[i] = port.inner as Cell;
+  });
+  number(layer);
+}
+
+/** Order of the border cells → ports of the group's cell. */
+function readBorder(layer: Cell[] | undefined, kind: "north" | "south", ports: Port[]): void {
+  if (layer?.[0]?.kind !== kind) return;
+  layer.forEach((cell, i) => {
+    ports[i] = cell.outer as Port;
+  });
+}
+
+function syncBorders(group: Group): void {
+  if (group.cell === null) return;
+  readBorder(group.parts[0]?.layers[0], "north", group.cell.tops);
+  readBorder(group.parts[0]?.layers.at(-1), "south", group.cell.bottoms);
+}
+
+function countCrossings(groups: Group[]): number {
+  let total = 0;
+  for (const group of groups) {
+    for (const part of group.parts) {
+      for (let l = 0; l + 1 < part.layers.length; l++) {
+        total += crossingsBetween(part.layers[l] as Cell[], part.layers[l + 1] as Cell[]);
+      }
+    }
+  }
+  return total;
+}
+
+let tree = new Float64Array(256);
+
+/** Weighted inversions, counted with a binary indexed tree over the lower ports. */
+function crossingsBetween(upper: Cell[], lower: Cell[]): number {
+  let size = 1;
+  for (const cell of lower) {
+    for (const port of cell.tops) port.rank = size++;
+  }
+  if (tree.length <= size) tree = new Float64Array(size * 2);
+  else tree.fill(0, 0, size + 1);
+  let total = 0;
+  let sum = 0;
+  for (const cell of upper) {
+    for (const { links } of cell.bottoms) {
+      for (const { lower: port, weight } of links) {
+        let before = 0;
+        for (let i = port.rank; i > 0; i -= i & -i) before += tree[i] as number;
+        total += (sum - before) * weight;
+      }
+      for (const { lower: port, weight } of links) {
+        sum += weight;
+        for (let i = port.rank; i <= size; i += i & -i) tree[i] = (tree[i] as number) + weight;
+      }
+    }
+  }
+  return total;
+}
+
+interface Saved {
+  layers: Cell[][];
+  ports: Map<Cell, { tops: Port[]; bottoms: Port[] }>;
+}
+
+function save(groups: Group[]): Saved {
+  const saved: Saved = { layers: [], ports: new Map() };
+  for (const group of groups) {
+    for (const part of group.parts) {
+      for (const layer of part.layers) {
+        saved.layers.push(layer.slice());
+        for (const cell of layer) {
+          if (cell.tops.length > 1 || cell.bottoms.length > 1) {
+            saved.ports.set(cell, { tops: cell.tops.slice(), bottoms: cell.bottoms.slice() });
+          }
+        }
+      }
+    }
+  }
+  return saved;
+}
+
+function restore(groups: Group[], saved: Saved): void {
+  let i = 0;
+  for (const group of groups) {
+    for (const part of group.parts) {
+      part.layers = part.layers.map(() => saved.layers[i++] as Cell[]);
+      for (const layer of part.layers) {
+        for (const cell of layer) {
+          const ports = saved.ports.get(cell);
+          if (ports !== undefined) {
+            cell.tops = ports.tops;
+            cell.bottoms = ports.bottoms;
+          }
+        }
+      }
+    }
+  }
+}
+
+/** Swaps neighbours of a layer as long as that saves crossings. */
+function exchange(part: Part): boolean {
+  let any = false;
+  for (const layer of part.layers) {
+    let again = true;
+    for (let round = 0; again && round < 6; round++) {
+      again = false;
+      for (let i = 0; i + 1 < layer.length; i++) {
+        const a = layer[i] as Cell;
+        const b = layer[i + 1] as Cell;
+        if (isKnown(a) && isKnown(b)) continue;
+        const now = pairCrossings(a, b);
+        if (now === 0 || pairCrossings(b, a) >= now) continue;
+        layer[i] = b;
+        layer[i + 1] = a;
+        reseat(b, a);
+        again = true;
+        any = true;
+      }
+      if (again) {
+        number(layer);
+        rankTops(layer);
+        rankBottoms(layer);
+      }
+    }
+  }
+  return any;
+}
+
+/** `first` now stands before `second`. */
+function reseat(first: Cell, second: Cell): void {
+  [first.pos, second.pos] = [second.pos, first.pos];
+  for (const side of ["tops", "bottoms"] as const) {
+    const ports = [...first[side], ...second[side]];
+    let rank = Number.POSITIVE_INFINITY;
+    for (const port of ports) rank = Math.min(rank, port.rank);
+    for (const port of ports) port.rank = rank++;
+  }
+  if (first.outer !== null && second.outer !== null) {
+    [first.outer.rank, second.outer.rank] = [second.outer.rank, first.outer.rank];
+  }
+}
+
+function pairCrossings(left: Cell, right: Cell): number {
+  return inversions(upperRanks(left), upperRanks(right)) + inversions(lowerRanks(left), lowerRanks(right));
+}
+
+type Ranked = { rank: number; weight: number };
+
+function byRank(p: Ranked, q: Ranked): number {
+  return p.rank - q.rank;
+}
+
+function collect(ports: Port[], rank: (link: Link) => number): Ranked[] {
+  const found: Ranked[] = [];
+  for (const { links } of ports) for (const link of links) found.push({ rank: rank(link), weight: link.weight });
+  return found.sort(byRank);
+}
+
+function upperRanks(cell: Cell): Ranked[] {
+  return collect(cell.kind === "north" ? [cell.outer as Port] : cell.tops, (link) => link.upper.rank);
+}
+
+function lowerRanks(cell: Cell): Ranked[] {
+  return collect(cell.kind === "south" ? [cell.outer as Port] : cell.bottoms, (link) => link.lower.rank);
+}
+
+/** Weight of the pairs where the left one's end is right of the right one's end. */
+function inversions(left: Ranked[], right: Ranked[]): number {
+  let total = 0;
+  let before = 0;
+  let j = 0;
+  for (const { rank, weight } of left) {
+    for (; j < right.length && (right[j] as Ranked).rank < rank; j++) before += (right[j] as Ranked).weight;
+    total += before * weight;
+  }
+  return total;
+}

@@ -1,0 +1,467 @@
+/** Ordered layers → coordinates: straight lines first, then every box between its neighbours. */
+
+import { type Cell, type Group, isLine, type Link, type Part, type Port } from "./model.js";
+import {
+  LABEL_GAP,
+  LINE_GAP,
+  LINE_NODE_GAP,
+  LOOP_WIDTH,
+  NODE_GAP,
+  PADDING,
+  PART_GAP,
+  PORT_GAP,
+  PORT_INSET,
+  ROW_GAP,
+  ROW_GAP_MOST,
+  ROW_GAP_SLOPE,
+  STACK_GAP,
+  STACK_GUTTER,
+} from "./spacing.js";
+
+const RELAXATIONS = 12;
+/** Rows up to this height have their boxes on one axis; in higher ones boxes stand near what they are connected to. */
+const LOW_ROW = 120;
+/** Width of a shelf of unconnected parts, in heights. */
+const SHELF_ASPECT = 1.6;
+
+/** Sizes and places everything in a group, relative to it. Its child groups must have been placed. */
+export function placeGroup(group: Group): void {
+  for (const part of group.parts) placePart(part);
+  const boxes: { width: number; height: number; x: number; y: number }[] = group.parts.filter(
+    (part) => part.layers.length > 0,
+  );
+  const singles = group.single.map((cell) => {
+    measure(cell);
+    return { cell, width: cell.left + cell.right, height: cell.height, x: 0, y: 0 };
+  });
+  const shelf = pack([...boxes, ...(singles.length > 0 ? [packed(singles)] : [])]);
+  for (const { cell, x, y } of singles) {
+    const grid = shelf.last;
+    cell.x = grid.x + x + cell.left;
+    cell.y = grid.y + y;
+  }
+  const side = group.cell === null ? 0 : PADDING;
+  const top = group.cell === null ? 0 : group.header + PADDING;
+  const width = Math.max(shelf.width + 2 * side, group.minWidth);
+  const shift = (width - shelf.width) / 2;
+  for (const part of boxes) {
+    part.x += shift;
+    part.y += top;
+  }
+  for (const { cell } of singles) {
+    cell.x += shift;
+    cell.y += top;
+  }
+  group.width = width;
+  group.height = Math.max(shelf.height + top + (group.cell === null ? 0 : PADDING), group.minHeight);
+}
+
+interface Packed {
+  width: number;
+  height: number;
+  x: number;
+  y: number;
+}
+
+function packed(boxes: Packed[]): Packed {
+  const { width, height } = pack(boxes, NODE_GAP);
+  return { width, height, x: 0, y: 0 };
+}
+
+/** Rows of boxes in their order. */
+function pack(boxes: Packed[], gap = PART_GAP): { width: number; height: number; last: Packed } {
+  let area = 0;
+  let widest = 0;
+  for (const box of boxes) {
+    area += (box.width + gap) * (box.height + gap);
+    widest = Math.max(widest, box.width);
+  }
+  const limit = Math.max(widest, Math.sqrt(area * SHELF_ASPECT));
+  let x = 0;
+  let y = 0;
+  let height = 0;
+  let width = 0;
+  for (const box of boxes) {
+    if (x > 0 && x + box.width > limit) {
+      x = 0;
+      y += height + gap;
+      height = 0;
+    }
+    box.x = x;
+    box.y = y;
+    width = Math.max(width, x + box.width);
+    height = Math.max(height, box.height);
+    x += box.width + gap;
+  }
+  return { width, height: y + height, last: boxes.at(-1) ?? { x: 0, y: 0, width: 0, height: 0 } };
+}
+
+function placePart(part: Part): void {
+  align(part);
+  for (const layer of part.layers) for (const cell of layer) measure(cell);
+  placeAcross(part);
+  placeDown(part);
+}
+
+/** Chooses the links that become vertical: at most one up and one down a cell, none crossing another. */
+function align(part: Part): void {
+  const candidates: { link: Link; score: number; skew: number; i: number }[] = [];
+  for (const layer of part.layers) {
+    for (const cell of layer) {
+      cell.up = null;
+      cell.down = null;
+      for (const port of cell.bottoms) {
+        for (const link of port.links) {
+          candidates.push({ link, score: score(link), skew: skew(link), i: candidates.length });
+        }
+      }
+    }
+  }
+  candidates.sort((p, q) => q.score - p.score || p.skew - q.skew || p.i - q.i);
+  // For each layer, positions in the next one that its cells are aligned with.
+  const taken = part.layers.map((layer) => new Int32Array(layer.length).fill(-1));
+  for (const { link } of candidates) {
+    const upper = link.upper.cell;
+    const lower = link.lower.cell;
+    if (upper.down !== null || lower.up !== null) continue;
+    const down = taken[upper.layer] as Int32Array;
+    let free = true;
+    for (let i = upper.pos - 1; i >= 0; i--) {
+      const other = down[i] as number;
+      if (other >= 0) {
+        free = other < lower.pos;
+        break;
+      }
+    }
+    for (let i = upper.pos + 1; free && i < down.length; i++) {
+      const other = down[i] as number;
+      if (other >= 0) {
+        free = other > lower.pos;
+        break;
+      }
+    }
+    if (!free) continue;
+    down[upper.pos] = lower.pos;
+    upper.down = link;
+    lower.up = link;
+  }
+}
+
+/** Long lines, then what has one way in and one way out; what comes from mere inputs yields to the rest. */
+function score({ upper, lower, weak }: Link): number {
+  const lines = Number(isLine(upper.cell)) + Number(isLine(lower.cell));
+  const only = Number(degree(upper.cell.bottoms) === 1) + Number(degree(lower.cell.tops) === 1);
+  return lines * 8 + only * 2 + (weak ? 0 : 5);
+}
+
+/** How far a link is from the middle of the links at its ends. */
+function skew({ upper, lower }: Link): number {
+  const a = upper.links;
+  const below = a.length === 1 ? upper.cell.bottoms : null;
+  const above = lower.cell.tops;
+  const off = (i: number, n: number): number => Math.abs(i - (n - 1) / 2);
+  let sum = off(above.indexOf(lower), above.length);
+  if (below !== null) sum += off(below.indexOf(upper), below.length);
+  else {
+    const targets = a.map((link) => link.lower.cell.pos).sort((p, q) => p - q);
+    sum += off(targets.indexOf(lower.cell.pos), targets.length);
+  }
+  return sum;
+}
+
+function degree(ports: Port[]): number {
+  let count = 0;
+  for (const port of ports) count += port.links.length;
+  return count;
+}
+
+/** Places of ports on the cell, and what the cell takes. */
+function measure(cell: Cell): void {
+  if (isLine(cell)) return;
+  const loop = cell.loops.length > 0 ? LOOP_WIDTH : 0;
+  if (cell.kind === "stack") {
+    measureStack(cell);
+    return;
+  }
+  if (cell.group !== null) {
+    cell.left = cell.group.width / 2;
+    cell.right = cell.left + loop;
+    cell.height = cell.group.height;
+    for (const port of [...cell.tops, ...cell.bottoms]) {
+      const inner = port.inner as Cell;
+      port.dx = (inner.part?.x ?? 0) + inner.x - cell.left;
+    }
+    return;
+  }
+  const node = cell.nodes[0];
+  if (node === undefined) return;
+  const half = node.width / 2;
+  cell.left = half;
+  cell.right = half + loop;
+  cell.height = node.height;
+  const ports = cell.bottoms;
+  const labels = ports.map((port) => port.label);
+  const room = Math.max(...labels.map((label) => (label === null ? 0 : label.width + 2 * LABEL_GAP)), 0);
+  spread(cell.tops, cell.up?.lower ?? null, half, PORT_GAP);
+  spread(ports, cell.down?.upper ?? null, half, ports.length > 2 ? Math.max(PORT_GAP, room) : PORT_GAP);
+  ports.forEach((port, i) => {
+    if (port.label === null) return;
+    const next = ports[i + 1];
+    if (ports.length === 2 && i === 0) cell.left = Math.max(cell.left, port.label.width + LABEL_GAP - port.dx);
+    else if (next !== undefined && next.dx - port.dx < port.label.width + 2 * LABEL_GAP) port.label = null;
+    else cell.right = Math.max(cell.right, port.dx + LABEL_GAP + port.label.width);
+    if (port.label !== null) cell.height = Math.max(cell.height, node.height + port.label.height + LABEL_GAP);
+  });
+}
+
+/** The aligned port in the middle, so that a line through the box is straight; the others on either side in order. */
+function spread(ports: Port[], middle: Port | null, half: number, gap: number): void {
+  const count = ports.length;
+  const at = middle === null ? (count - 1) / 2 : ports.indexOf(middle);
+  const most = Math.max(at, count - 1 - at, 1);
+  const step = Math.min(gap, Math.max(0, half - PORT_INSET) / most);
+  ports.forEach((port, i) => {
+    port.dx = (i - at) * step;
+  });
+}
+
+function measureStack(cell: Cell): void {
+  let width = 0;
+  let height = 0;
+  for (const node of cell.nodes) {
+    width = Math.max(width, node.width);
+    height += node.height + STACK_GAP;
+  }
+  const loop = cell.loops.length > 0 ? LOOP_WIDTH : 0;
+  cell.left = width / 2;
+  cell.right = width / 2 + STACK_GUTTER + loop;
+  cell.height = height;
+  for (const port of [...cell.tops, ...cell.bottoms]) {
+    port.dx = width / 2 + loop + STACK_GUTTER / 2;
+    port.label = null;
+  }
+}
+
+function gapBetween(left: Cell, right: Cell): number {
+  const lines = Number(isLine(left)) + Number(isLine(right));
+  return lines === 2 ? LINE_GAP : lines === 1 ? LINE_NODE_GAP : NODE_GAP;
+}
+
+interface Block {
+  cells: Cell[];
+  x: number;
+  want: number;
+  /** Blocks right of this one, with the least distance. */
+  rights: Block[];
+  rightGaps: number[];
+  lefts: Block[];
+  leftGaps: number[];
+}
+
+function placeAcross(part: Part): void {
+  const blockOf = new Map<Cell, Block>();
+  const blocks: Block[] = [];
+  for (const layer of part.layers) {
+    for (const cell of layer) {
+      const up = cell.up;
+      const block: Block =
+        up === null
+          ? { cells: [], x: 0, want: 0, rights: [], rightGaps: [], lefts: [], leftGaps: [] }
+          : (blockOf.get(up.upper.cell) as Block);
+      // `x` of a cell is relative to its block until the end.
+      if (up === null) {
+        blocks.push(block);
+        cell.x = 0;
+      } else cell.x = up.upper.cell.x + up.upper.dx - up.lower.dx;
+      block.cells.push(cell);
+      blockOf.set(cell, block);
+    }
+  }
+  for (const layer of part.layers) {
+    for (let i = 0; i + 1 < layer.length; i++) {
+      const a = layer[i] as Cell;
+      const b = layer[i + 1] as Cell;
+      const left = blockOf.get(a) as Block;
+      const right = blockOf.get(b) as Block;
+      const gap = a.x + a.right + gapBetween(a, b) + b.left - b.x;
+      left.rights.push(right);
+      left.rightGaps.push(gap);
+      right.lefts.push(left);
+      right.leftGaps.push(gap);
+    }
+  }
+  const order = leftToRight(blocks);
+  pushRight(order, Number.NEGATIVE_INFINITY);
+  const edge = extent(order);
+  for (const block of order) block.want = block.x;
+  pushLeft(order, edge);
+  for (const block of order) block.x = (block.x + block.want) / 2;
+  relax(order, blockOf);
+
+  let least = Number.POSITIVE_INFINITY;
+  let most = Number.NEGATIVE_INFINITY;
+  for (const block of blocks) {
+    for (const cell of block.cells) {
+      cell.x += block.x;
+      least = Math.min(least, cell.x - cell.left);
+      most = Math.max(most, cell.x + cell.right);
+    }
+  }
+  for (const layer of part.layers) for (const cell of layer) cell.x -= least;
+  part.width = blocks.length === 0 ? 0 : most - least;
+}
+
+function leftToRight(blocks: Block[]): Block[] {
+  const waiting = new Map<Block, number>();
+  const order: Block[] = [];
+  for (const block of blocks) {
+    waiting.set(block, block.lefts.length);
+    if (block.lefts.length === 0) order.push(block);
+  }
+  for (let i = 0; i < order.length; i++) {
+    for (const right of (order[i] as Block).rights) {
+      const left = (waiting.get(right) as number) - 1;
+      waiting.set(right, left);
+      if (left === 0) order.push(right);
+    }
+  }
+  return order;
+}
+
+function pushRight(order: Block[], from: number): void {
+  for (const block of order) {
+    let x = from === Number.NEGATIVE_INFINITY ? 0 : from;
+    for (let i = 0; i < block.lefts.length; i++) {
+      x = Math.max(x, (block.lefts[i] as Block).x + (block.leftGaps[i] as number));
+    }
+    block.x = x;
+  }
+}
+
+function pushLeft(order: Block[], edge: number): void {
+  for (let k = order.length - 1; k >= 0; k--) {
+    const block = order[k] as Block;
+    let x = edge;
+    for (let i = 0; i < block.rights.length; i++) {
+      x = Math.min(x, (block.rights[i] as Block).x - (block.rightGaps[i] as number));
+    }
+    block.x = x;
+  }
+}
+
+function extent(blocks: Block[]): number {
+  let most = 0;
+  for (const block of blocks) most = Math.max(most, block.x);
+  return most;
+}
+
+/**
+ * Moves blocks to the median of what they are linked with. Each step takes the middle of two placements that keep all
+ * distances (pushed to the right, pushed to the left), which keeps them too.
+ */
+function relax(order: Block[], blockOf: Map<Cell, Block>): void {
+  const pulls = order.map((block) => pullsOf(block, blockOf));
+  const low = new Float64Array(order.length);
+  const start = new Float64Array(order.length);
+  for (let round = 0; round < RELAXATIONS; round++) {
+    for (let k = 0; k < order.length; k++) {
+      const block = order[k] as Block;
+      start[k] = block.x;
+      block.want = wanted(pulls[k] as Pull[], block.x);
+    }
+    for (const block of order) {
+      let x = block.want;
+      for (let i = 0; i < block.lefts.length; i++) {
+        x = Math.max(x, (block.lefts[i] as Block).x + (block.leftGaps[i] as number));
+      }
+      block.x = x;
+    }
+    for (let k = 0; k < order.length; k++) low[k] = (order[k] as Block).x;
+    for (let k = order.length - 1; k >= 0; k--) {
+      const block = order[k] as Block;
+      let x = block.want;
+      for (let i = 0; i < block.rights.length; i++) {
+        x = Math.min(x, (block.rights[i] as Block).x - (block.rightGaps[i] as number));
+      }
+      block.x = x;
+    }
+    let moved = 0;
+    for (let k = 0; k < order.length; k++) {
+      const block = order[k] as Block;
+      block.x = (block.x + (low[k] as number)) / 2;
+      moved = Math.max(moved, Math.abs(block.x - (start[k] as number)));
+    }
+    if (moved < 0.5) break;
+  }
+}
+
+interface Pull {
+  block: Block;
+  /** Where the block would stand if that one stood at 0. */
+  offset: number;
+}
+
+function pullsOf(block: Block, blockOf: Map<Cell, Block>): Pull[] {
+  const pulls: Pull[] = [];
+  for (const cell of block.cells) {
+    for (const port of cell.tops) {
+      for (const link of port.links) {
+        const other = blockOf.get(link.upper.cell) as Block;
+        if (other !== block) pulls.push({ block: other, offset: link.upper.cell.x + link.upper.dx - cell.x - port.dx });
+      }
+    }
+    for (const port of cell.bottoms) {
+      for (const link of port.links) {
+        const other = blockOf.get(link.lower.cell) as Block;
+        if (other !== block) pulls.push({ block: other, offset: link.lower.cell.x + link.lower.dx - cell.x - port.dx });
+      }
+    }
+  }
+  return pulls;
+}
+
+function wanted(pulls: Pull[], x: number): number {
+  const count = pulls.length;
+  if (count === 0) return x;
+  if (count === 1) return (pulls[0] as Pull).block.x + (pulls[0] as Pull).offset;
+  const values = new Float64Array(count);
+  for (let i = 0; i < count; i++) values[i] = (pulls[i] as Pull).block.x + (pulls[i] as Pull).offset;
+  values.sort();
+  const middle = count >> 1;
+  return count % 2 === 1
+    ? (values[middle] as number)
+    : ((values[middle - 1] as number) + (values[middle] as number)) / 2;
+}
+
+function placeDown(part: Part): void {
+  part.layerTop = [];
+  part.layerBottom = [];
+  let y = 0;
+  part.layers.forEach((layer, l) => {
+    let height = 0;
+    for (const cell of layer) height = Math.max(height, cell.height);
+    if (l > 0) {
+      let widest = 0;
+      for (const cell of part.layers[l - 1] as Cell[]) {
+        for (const port of cell.bottoms) {
+          for (const link of port.links) {
+            widest = Math.max(widest, Math.abs(cell.x + port.dx - link.lower.cell.x - link.lower.dx));
+          }
+        }
+      }
+      y += Math.min(ROW_GAP_MOST, ROW_GAP + widest * ROW_GAP_SLOPE);
+    }
+    for (const cell of layer) {
+      const spare = height - cell.height;
+      let down = spare / 2;
+      if (cell.bottoms.length === 0 && cell.tops.length > 0 && height > LOW_ROW) down = 0;
+      else if (cell.tops.length === 0 && height > LOW_ROW) down = spare;
+      else if (height > LOW_ROW) down = 0;
+      cell.y = y + down;
+    }
+    part.layerTop.push(y);
+    y += height;
+    part.layerBottom.push(y);
+  });
+  part.height = y;
+}
