@@ -68,6 +68,7 @@ lint: env
 
 types: env
 	$(BIN)/pyright
+	$(BIN)/pyright --project benchmarks
 
 generated: env
 	$(BIN)/python -m tvls.protocol.generate --check

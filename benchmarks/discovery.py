@@ -38,7 +38,11 @@ def main() -> None:
     if packages is None or not (packages / "flax").is_dir():
         sys.exit("no installed Flax: give the site-packages folder that has it")
     flax = str(packages / "flax")
-    texts = [data for path in python_files(flax) if any(word in (data := Path(path).read_bytes()) for word in MENTIONS)]
+    texts = [
+        data
+        for path in python_files(flax)
+        if path and any(word in (data := Path(path).read_bytes()) for word in MENTIONS)
+    ]
 
     def baseline() -> None:
         for text in texts:
@@ -54,7 +58,7 @@ def main() -> None:
         workspace = Workspace()
 
         def index(workspace: Workspace = workspace) -> int:
-            return sum(len(targets) for targets in workspace.index([flax]))
+            return sum(len(found.targets) for found in workspace.index([flax]))
 
         cold.append(cpu(lambda index=index: index()))
         warm.append(cpu(lambda index=index: index()))
