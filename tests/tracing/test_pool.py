@@ -17,10 +17,11 @@ import pytest
 import tvls
 from tests.tracing.workers import (
     FAKE_WORKER,
-    children_of,
     environment_of,
     marked_processes,
+    marked_sessions,
     request_for,
+    traces_of,
     wait_until,
 )
 from tvls.environments.probe import Environment
@@ -74,6 +75,30 @@ async def test_equal_sources_and_setup_give_the_equal_capture_in_every_kind_of_w
     assert warm["captureId"] == cold["captureId"]
 
 
+async def test_a_trace_does_not_tell_whether_it_was_forked_ahead(
+    pool: WorkerPool, environment: Environment, workspace: Path
+) -> None:
+    # R31
+    write_model(workspace, "import time\n\ndef net():\n    time.sleep(0.3)\n    return [*{'p', 'q', 'r'}]\n")
+    await pool.prewarm(environment, "jax")
+    answers = await asyncio.gather(*(trace(pool, environment, request_for(workspace)) for _ in range(3)))
+    assert len({answer["captureId"] for answer in answers}) == 1
+
+
+async def test_a_fork_ahead_that_was_killed_fails_no_trace(
+    pool: WorkerPool, environment: Environment, workspace: Path
+) -> None:
+    # R31
+    write_model(workspace, "import os\n\ndef net():\n    return os.getppid()\n")
+    await pool.prewarm(environment, "jax")
+    worker = pool.status()[0].pid
+    assert worker is not None
+    await wait_until(lambda: len(psutil.Process(worker).children()) == 1)
+    psutil.Process(worker).children()[0].kill()
+    for _ in range(2):
+        assert (await trace(pool, environment, request_for(workspace)))["outputs"]["static"] == worker
+
+
 async def test_progress_tells_the_phases_in_order(pool: WorkerPool, environment: Environment, workspace: Path) -> None:
     write_model(workspace, "def net():\n    pass\n")
     phases: list[str] = []
@@ -120,8 +145,8 @@ async def test_the_deadline_ends_the_trace_and_what_it_started(
     assert (error.kind, error.data.phase) == ("traceTimeout", "trace")
     worker = pool.status()[0].pid
     assert worker is not None
-    await wait_until(lambda: not children_of(worker))
-    assert [process.pid for process in marked_processes()] == [worker]
+    await wait_until(lambda: not traces_of(worker))
+    assert marked_sessions() == {os.getsid(worker)}
 
 
 async def test_start_of_the_worker_is_not_counted_against_the_deadline(
@@ -152,11 +177,11 @@ async def test_cancelling_ends_the_trace_at_once(pool: WorkerPool, environment: 
     await wait_until((workspace / "started").exists, 20)
     worker = pool.status()[0].pid
     assert worker is not None
-    assert len(children_of(worker)) == 2
+    assert len(traces_of(worker)) == 2
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await wait_until(lambda: not children_of(worker), 2)
+    await wait_until(lambda: not traces_of(worker), 2)
     assert pool.running == 0
     assert pool.status()[0].state == "warm"
 
@@ -277,7 +302,7 @@ async def test_code_that_forks_and_returns_twice_gives_one_answer(
         assert (await trace(pool, environment, request_for(workspace)))["outputs"] == {"static": "parent"}
     worker = pool.status()[0].pid
     assert worker is not None
-    await wait_until(lambda: not children_of(worker))
+    await wait_until(lambda: not traces_of(worker))
 
 
 async def test_processes_and_threads_left_behind_hold_up_nothing(
@@ -306,7 +331,7 @@ async def test_processes_and_threads_left_behind_hold_up_nothing(
     assert time.monotonic() - began < 10
     worker = pool.status()[0].pid
     assert worker is not None
-    await wait_until(lambda: not children_of(worker))
+    await wait_until(lambda: not traces_of(worker))
 
 
 async def test_endless_output_is_cut_to_its_end_and_leaves_the_loop_free(
@@ -544,7 +569,7 @@ async def test_an_idle_warm_worker_that_was_killed_or_stopped_fails_no_trace(
         os.kill(worker, getattr(signal, number))
         answer = await trace(pool, environment, request_for(workspace))
         assert answer["outputs"]["static"] == pool.status()[0].pid != worker
-    await wait_until(lambda: len(marked_processes()) == 1)
+    await wait_until(lambda: len(marked_sessions()) == 1)
 
 
 async def test_a_model_that_stops_the_warm_worker_fails_no_other(
@@ -704,7 +729,7 @@ async def test_restart_of_a_folder_ends_the_warm_worker_of_its_own_interpreter(
     assert len(pool.status()) == 2
     await pool.restart(workspace)
     assert [status.interpreter for status in pool.status()] == [sys.executable]
-    assert len(marked_processes()) == 1
+    assert len(marked_sessions()) == 1
 
 
 async def test_a_start_that_is_dropped_for_another_trace_ends_no_trace(
@@ -787,7 +812,7 @@ async def test_code_that_replaces_what_the_worker_needs_gets_a_document_or_a_cle
         assert what in ("json.dumps", "len")
     write_model(workspace, "def net():\n    return 2\n")
     assert (await trace(pool, environment, request_for(workspace)))["outputs"] == {"static": 2}
-    await wait_until(lambda: len(marked_processes()) == 1)
+    await wait_until(lambda: len(marked_sessions()) == 1)
 
 
 # --- what was printed ------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -73,11 +74,27 @@ def marked_processes() -> list[psutil.Process]:
     return found
 
 
-def children_of(pid: int) -> list[psutil.Process]:
+def marked_sessions() -> set[int]:
+    """Sessions of those. A warm worker and the fork that it keeps ahead are one; each trace is one of its own."""
+    found: set[int] = set()
+    for process in marked_processes():
+        with contextlib.suppress(ProcessLookupError):
+            found.add(os.getsid(process.pid))
+    return found
+
+
+def traces_of(zygote: int) -> list[psutil.Process]:
+    """Traces and all that they started. Each trace is a session of its own; the fork that waits ahead not yet."""
+    found = []
     try:
-        return [p for p in psutil.Process(pid).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-    except psutil.NoSuchProcess:
+        session = os.getsid(zygote)
+        for process in psutil.Process(zygote).children(recursive=True):
+            with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+                if process.status() != psutil.STATUS_ZOMBIE and os.getsid(process.pid) != session:
+                    found.append(process)
+    except (ProcessLookupError, psutil.NoSuchProcess):
         return []
+    return found
 
 
 async def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> None:

@@ -51,8 +51,7 @@ class Channel:
             _exit(0)
         if _identity(self.write_fd) != self.identity:
             raise OSError("the code being traced closed the descriptor that the answer goes to")
-        _write_all(self.write_fd, kind + len(payload).to_bytes(8, "big"))
-        _write_all(self.write_fd, payload)
+        _write_all(self.write_fd, kind + len(payload).to_bytes(8, "big") + payload)
 
     def close_in_forks(self) -> None:
         """A process that user code forks must not keep the line open."""

@@ -104,7 +104,7 @@ def _answer(read_fd: int, write_fd: int, parent: Optional[int], preloaded: Optio
         else:
             trace.prepare_imports(workspace, roots)
             containment.limit_resources(trace.make_limits(request.get("limits", {})).memory_bytes)
-            channel.send(DOCUMENT, trace.run(request, channel.progress))
+            channel.send(DOCUMENT, trace.run(request, channel.progress, preloaded))
         code = 0
     except BaseException:  # noqa: BLE001 - told on standard error and by the exit code
         traceback.print_exc()

@@ -16,7 +16,7 @@ import stat
 import sys
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, Iterable, List, Optional, Tuple
 
 from tvls.capture.document import Source
 from tvls.worker.modules import file_of
@@ -38,8 +38,10 @@ _CHANGES: Dict[str, Tuple[Tuple[int, ...], Tuple[Optional[int], ...]]] = {
 class SourceLog:
     """The workspace files loaded so far, in the order of their first use."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, libraries: Iterable[object] = ()) -> None:
+        """`libraries`: modules that are loaded and known to be no files of the workspace."""
         self.places = places
+        self._libraries = {id(module): module for module in libraries}
         self.on_code: Optional[Callable[[CodeType], None]] = None
         """Called with the code object of each workspace module before it runs."""
         self.on_text: Optional[Callable[[str, bytes], Optional[Callable[[ast.Module], None]]]] = None
@@ -93,6 +95,8 @@ class SourceLog:
         """Every workspace file used so far, sorted by path."""
         # Extension modules and bytecode without source are loaded without passing through either door.
         for module in list(sys.modules.values()):
+            if id(module) in self._libraries:
+                continue
             filename = file_of(module)
             if filename is not None:
                 path = self.places.workspace_path(filename)

@@ -25,14 +25,23 @@ from tvls.worker.probe import Probe
 from tvls.worker.sources import SourceLog
 
 
-def run(request: Mapping[str, Any], progress: Callable[[str], None]) -> bytes:
+@dataclasses.dataclass
+class Preloaded:
+    """What a warm process has imported: names by file, and files of top-level names that are not standard."""
+
+    files: Dict[str, str]
+    tops: Dict[str, Optional[str]]
+    modules: List[object]
+
+
+def run(request: Mapping[str, Any], progress: Callable[[str], None], preloaded: Optional[Preloaded] = None) -> bytes:
     """Trace what `request` names (see "Between daemon and worker" in docs/architecture.md); never raises for what the
-    user's code does. `progress` hears of each phase as it begins."""
+    user's code does. `progress` hears of each phase as it begins. `preloaded` has nothing of the workspace."""
     workspace: str = request["workspace"]
     setup: Dict[str, Any] = request["setup"]
     limits = make_limits(request.get("limits", {}))
     places = Places(workspace)
-    sources = SourceLog(places)
+    sources = SourceLog(places, () if preloaded is None else preloaded.modules)
     frames = FrameTable(workspace, places)
     state = _State()
 
@@ -154,21 +163,14 @@ def prepare_imports(workspace: str, roots: List[str]) -> None:
     importlib.invalidate_caches()
 
 
-@dataclasses.dataclass
-class Preloaded:
-    """What a warm process has imported: names by file, and files of top-level names that are not standard."""
-
-    files: Dict[str, str]
-    tops: Dict[str, Optional[str]]
-
-
 def preloaded_modules() -> Preloaded:
-    result = Preloaded({}, {})
+    result = Preloaded({}, {}, [])
     for name, module in list(sys.modules.items()):
         filename = file_of(module)
         # Our own packages stand in the workspace when it is our own repository; they are the worker, not the model.
         if name.partition(".")[0] in ("tvls", "__main__"):
             continue
+        result.modules.append(module)
         if filename is not None:
             result.files[filename] = name
         if "." not in name and name not in sys.stdlib_module_names:
