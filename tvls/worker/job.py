@@ -34,6 +34,12 @@ class SetupFault(Exception):  # noqa: N818  (a fault of the setup, not of the pr
         self.hint = hint
 
 
+def type_name(value: object) -> str:
+    """`module.Type` of a value: how an opaque value is named."""
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 class FrameRegistry(Protocol):
     """The part of the frame table that a framework writes to."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, cast
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 
+from tvls.worker import calls
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, described, is_array, placement
 from tvls.worker.frameworks.jax.trees import outline, static
-from tvls.worker.job import Job, SetupFault
-from tvls.worker.values import Budget, Call, build_call
+from tvls.worker.job import Job
 
 IsLeaf = Callable[[Any], bool]
 
@@ -69,92 +69,13 @@ class Arguments:
     """Name of every positional argument."""
 
 
-@dataclass
-class Given(Call):
-    """The call of a target. `places` tells where in the setup each positional argument stands."""
-
-    places: List[str]
-
-
-def read_call(job: Job, target: object) -> Given:
+def read_call(job: Job, target: object) -> calls.Given:
     """The saved inputs as Python values with abstract arrays, named ones in the position that the target needs them in.
 
-    Raises SetupFault (`inputs`, `dtype`, `limit`).
+    Those of a transformed function are positional: `jax.vmap` and `jax.grad` count positions, and map or refuse what
+    has a name. Raises SetupFault (`inputs`, `dtype`, `limit`).
     """
-    saved: Dict[str, Any] = job.setup.get("inputs") or {}
-    if "factory" in saved:
-        return _bound(_factory_call(job.load_factory(saved["factory"]), target), target)
-    return _bound(build_call(saved, "inputs", Budget(job.limits), described), target)
-
-
-_FORMS = 'return {"args": (x, y), "kwargs": {"flag": True}}, or a mapping of named inputs such as {"x": x, "y": y}'
-
-
-def _factory_call(made: object, target: object) -> Call:
-    if not isinstance(made, Mapping):
-        message = f"an inputs factory returns a mapping of named inputs or of args and kwargs, not {_type(made)}"
-        raise SetupFault("inputs", message, "inputs.factory", hint=_FORMS)
-    items = dict(cast("Mapping[Any, Any]", made))
-    own = {parameter.name for parameter in _parameters(target) if parameter.kind not in _VARIADIC}
-    reserved = {"args", "kwargs"} & set(items)
-    if reserved:
-        problem = _malformed(items)
-        if problem is None:
-            return Call(list(items.get("args", ())), dict(items.get("kwargs", {})))
-        if not reserved <= own:  # and they are not names of the function's own parameters
-            raise SetupFault("inputs", problem, "inputs.factory", hint=_FORMS)
-    wrong = [key for key in items if not isinstance(key, str)]
-    if wrong:
-        message = f"the names of inputs are strings, but the factory returned {lib.type_name(wrong[0])}"
-        raise SetupFault("inputs", message, "inputs.factory", hint=_FORMS)
-    return Call([], items)
-
-
-def _type(value: object) -> str:
-    return lib.type_name(value).replace("builtins.", "")
-
-
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-def _malformed(items: Dict[Any, Any]) -> Optional[str]:
-    """What keeps a mapping with `args` or `kwargs` in it from being the arguments of a call, or None."""
-    more = [key for key in items if key not in ("args", "kwargs")]
-    if more:
-        return f"the inputs factory returned {more[0]!r} beside {' and '.join(key for key in items if key not in more)}"
-    args, kwargs = items.get("args", ()), items.get("kwargs", {})
-    if not isinstance(args, (list, tuple)):
-        return f"the args that the inputs factory returned must be a list or tuple, not {_type(args)}"
-    if not isinstance(kwargs, Mapping):
-        return f"the kwargs that the inputs factory returned must be a mapping, not {_type(kwargs)}"
-    wrong: List[Any] = [key for key in cast("Mapping[Any, Any]", kwargs) if not isinstance(key, str)]
-    return (
-        f"the names of kwargs are strings, but the inputs factory returned {lib.type_name(wrong[0])}" if wrong else None
-    )
-
-
-def _bound(call: Call, target: object) -> Given:
-    """Named inputs of positional-only parameters become positional, as only that can reach them.
-
-    So do those of a transformed function: `jax.vmap` and `jax.grad` count positions, and map or refuse what has a name.
-    """
-    only = _moved(call, target, (inspect.Parameter.POSITIONAL_ONLY,))
-    if not _is_transformed(target):
-        return only
-    both = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    moved = _moved(call, target, both)
-    return moved if _takes(target, moved) else only
-
-
-def _moved(call: Call, target: object, kinds: Tuple[Any, ...]) -> Given:
-    args, kwargs = list(call.args), dict(call.kwargs)
-    places = [f"inputs.args[{index}]" for index in range(len(args))]
-    for parameter in _parameters(target)[len(args) :]:
-        if parameter.kind not in kinds or parameter.name not in kwargs:
-            break
-        args.append(kwargs.pop(parameter.name))
-        places.append(f"inputs.kwargs.{parameter.name}")
-    return Given(args, kwargs, places)
+    return calls.read_call(job, target, described, _is_transformed(target))
 
 
 def _is_transformed(target: object) -> bool:
@@ -177,27 +98,7 @@ def _is_transformed(target: object) -> bool:
 _DEEPEST = 64
 
 
-def _takes(target: object, call: Call) -> bool:
-    """Whether the outermost wrapper, whatever it is around, has parameters for these arguments."""
-    try:
-        signature = inspect.signature(cast("Callable[..., Any]", target), follow_wrapped=False)
-    except (TypeError, ValueError):  # not every callable has a signature
-        return True
-    try:
-        signature.bind(*call.args, **call.kwargs)
-    except TypeError:
-        return False
-    return True
-
-
-def _parameters(target: object) -> List[inspect.Parameter]:
-    try:
-        return list(inspect.signature(cast("Callable[..., Any]", target)).parameters.values())
-    except (TypeError, ValueError):  # not every callable has a signature
-        return []
-
-
-def arguments(call: Given, target: object, is_leaf: Optional[IsLeaf] = None) -> Arguments:
+def arguments(call: calls.Given, target: object, is_leaf: Optional[IsLeaf] = None) -> Arguments:
     """Flatten a call. Names of inputs are those of the parameters of `target`, with the path into a container.
 
     What `is_leaf` finds stands in the description as `{"object": n}`, the n-th of all leaves.
@@ -222,7 +123,7 @@ def arguments(call: Given, target: object, is_leaf: Optional[IsLeaf] = None) -> 
 
         return leaf
 
-    names = _argument_names(target, len(call.args))
+    names = calls.argument_names(target, len(call.args))
     args = [
         outline(item, describe(place, name), (), is_leaf)
         for item, place, name in zip(call.args, call.places, names, strict=True)
@@ -233,15 +134,3 @@ def arguments(call: Given, target: object, is_leaf: Optional[IsLeaf] = None) -> 
         for name in sorted(call.kwargs)
     }
     return Arguments(flat, leaves, {"args": args, "kwargs": kwargs}, statics, flat_names, names)
-
-
-def _argument_names(target: object, count: int) -> List[str]:
-    names: List[str] = []
-    for parameter in _parameters(target):
-        if len(names) == count:
-            break
-        if parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
-            names.append(parameter.name)
-        elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            names += [f"{parameter.name}[{index}]" for index in range(count - len(names))]
-    return names + [f"args[{index}]" for index in range(len(names), count)]

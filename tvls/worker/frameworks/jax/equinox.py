@@ -10,7 +10,7 @@ from tvls.worker.classes import bound_arguments, class_of
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import generated
 from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox
-from tvls.worker.job import Job, SetupFault
+from tvls.worker.job import Job, SetupFault, type_name
 from tvls.worker.values import Budget, build_call
 
 _KEY = "key"
@@ -33,7 +33,7 @@ def build(job: Job, notes: List[str]) -> Any:
     if "factory" in saved:
         model = job.load_factory(saved["factory"])
         if not is_equinox(model) and not callable(model):
-            message = f"the init factory must return a {target.__qualname__}, not {lib.type_name(model)}"
+            message = f"the init factory must return a {target.__qualname__}, not {type_name(model)}"
             raise SetupFault("init", message, "init.factory")
     else:
         model = _fresh(job, target, saved, notes)

@@ -19,6 +19,7 @@ from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, T
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import content, is_array
 from tvls.worker.frameworks.jax.modules import Mark, Modules, Parameters, Path, total
+from tvls.worker.job import type_name
 
 PLACE = "_tvls_place"
 """Attribute of the NNX modules in a trace; a message of the library that names it is about the mark."""
@@ -191,7 +192,7 @@ class _Tracker:
                 relative, path = True, place.path[len(around.path) :]
             elif place.root is None:
                 path = None
-        kind = lib.type_name(instance)
+        kind = type_name(instance)
         mark = Mark(path, relative, kind, method, self.size(instance))
         found = self.numbers.get(mark)
         if found is None:

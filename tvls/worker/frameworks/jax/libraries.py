@@ -51,9 +51,3 @@ def versions() -> Dict[str, str]:
 def class_of(value: object) -> Any:
     """The type of a value, untyped."""
     return type(value)
-
-
-def type_name(value: object) -> str:
-    """`module.Type` of a value: how an opaque value is named."""
-    kind = type(value)
-    return f"{kind.__module__}.{kind.__qualname__}"

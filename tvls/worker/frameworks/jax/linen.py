@@ -15,7 +15,7 @@ from tvls.worker.frameworks.jax.internals import recorded_streams
 from tvls.worker.frameworks.jax.modules import Modules, recorded_modules
 from tvls.worker.frameworks.jax.tracing import Axes, Plan, Traced, axis_notes, trace, with_axes
 from tvls.worker.frameworks.jax.trees import children, key_text, resolve
-from tvls.worker.job import Job, SetupFault
+from tvls.worker.job import Job, SetupFault, type_name
 from tvls.worker.values import Budget, build_call
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ def _build(job: Job) -> Any:
             wanted = job.name if job.maker is target else f"{target.__qualname__}, which {job.name} makes,"
             message = (
                 f"the init factory must return {wanted} itself, bound with model.bind(variables), "
-                f"not {lib.type_name(model)}"
+                f"not {type_name(model)}"
             )
             raise SetupFault("init", message, "init.factory")
         return model

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Generator, List, Optional, Sequence, Tup
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import is_array, nbytes
 from tvls.worker.frameworks.jax.internals import linen_parameters
+from tvls.worker.job import type_name
 
 Path = Tuple[str, ...]
 
@@ -86,7 +87,7 @@ class Modules:
         paths = self.by_name.setdefault(name, {})
         found = paths.get(path)
         if found is None:
-            found = paths[path] = Module(lib.type_name(module), evidence)
+            found = paths[path] = Module(type_name(module), evidence)
         return found
 
 

@@ -21,7 +21,7 @@ from tvls.worker.frameworks.jax.internals import lacks_mesh
 from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.tracing import Plan, Written
 from tvls.worker.frameworks.jax.trees import key_text, resolve
-from tvls.worker.job import Job, SetupFault
+from tvls.worker.job import Job, SetupFault, type_name
 from tvls.worker.values import Budget, build_call
 
 
@@ -270,7 +270,7 @@ def _build(job: Job, notes: List[str]) -> Any:
         model = job.load_factory(saved["factory"])
         owners = objects_of(model)
         if not callable(model) or not owners or not isinstance(owners[0], target):
-            message = f"the init factory must return an instance of {target.__qualname__}, not {lib.type_name(model)}"
+            message = f"the init factory must return an instance of {target.__qualname__}, not {type_name(model)}"
             raise SetupFault("init", message, "init.factory")
         return model
     call = build_call(saved, "init", Budget(job.limits), generated)

@@ -12,7 +12,8 @@ from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import is_array
 from tvls.worker.frameworks.jax.dtypes import dtype_name
 from tvls.worker.frameworks.jax.internals import object_primitive
-from tvls.worker.frameworks.jax.libraries import class_of, type_name
+from tvls.worker.frameworks.jax.libraries import class_of
+from tvls.worker.job import type_name
 
 SMALL = 8
 """Elements up to which the values of an array that stands in the program are kept."""

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import is_array
-from tvls.worker.frameworks.jax.libraries import type_name
+from tvls.worker.job import type_name
 
 Leaf = Callable[[Any, Tuple[str, ...]], Dict[str, Any]]
 
