@@ -30,3 +30,7 @@ class Host(Protocol):
     def position_to_bytes(self, path: Path, position: t.Position) -> tuple[int, int]:
         """1-based line and 0-based UTF-8 byte column of an editor position."""
         ...
+
+    async def edit(self, path: Path, text: str) -> bool:
+        """Gives an open buffer this text. False where the editor cannot. Raises TvlsError where it refuses."""
+        ...

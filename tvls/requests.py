@@ -25,6 +25,9 @@ REQUESTS: Final[dict[str, Callable[[Session, Any], Any]]] = {
     "tvls/trust/grant": lambda session, params: session.trust_grant(params),
     "tvls/trust/revoke": lambda session, params: session.trust_revoke(params),
     # --- setup ---
+    "tvls/setup/draft": lambda session, params: session.setup_draft(params),
+    "tvls/setup/validate": lambda session, params: session.setup_form(params),
+    "tvls/setup/save": lambda session, params: session.setup_save(params),
     # --- environments ---
     # --- server ---
     "tvls/server/status": lambda session, params: session.status(params),

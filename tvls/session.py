@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 import tvls
-from tvls import graph
+from tvls import graph, setup_forms
 from tvls.analysis.client import Analysis, AnalysisError
 from tvls.analysis.types import FileTargets, FoundTarget, Parameter
 from tvls.capture.document import Failure, Frame
@@ -27,6 +27,7 @@ from tvls.freshness import FileDigests
 from tvls.host import Host
 from tvls.opening import Request, Tools, open_request, staleness
 from tvls.protocol import types as t
+from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
 from tvls.settings import Settings
 from tvls.setup.inline import inline_profile
@@ -155,6 +156,41 @@ class Session:
     def setup_problems(self, folder: Path) -> list[Problem]:
         return self.setup(folder).problems
 
+    async def setup_draft(self, params: ts.SetupDraftParams) -> ts.SetupForm:
+        """A draft is the form without changes."""
+        form = ts.SetupFormParams(target=params.target, profile=params.profile, folder=params.folder, new=params.new)
+        return await self.setup_form(form)
+
+    async def setup_form(self, params: ts.SetupFormParams) -> ts.SetupForm:
+        place = await self._setup_place(params.target, params.profile, params.folder)
+        return setup_forms.form_of(place, params)
+
+    async def setup_save(self, params: ts.SetupSaveParams) -> ts.SetupSaved:
+        place = await self._setup_place(params.target, params.profile, params.folder)
+        saving = setup_forms.saving_of(place, params)
+        saved = await setup_forms.save(place, saving, self.tools.buffers, self.host)
+        self.files_changed([place.folder / SETUP_FILE])
+        return saved
+
+    async def _setup_place(
+        self, target: t.TargetRef | None, profile: str | None, folder: str | None
+    ) -> setup_forms.Place:
+        if target is not None:
+            home, found = await self._named(target)
+            return setup_forms.place_of(home, found, self.tools.buffers)
+        homes = [to_path(folder)] if folder else self.folders
+        for home in homes:
+            setup = self.setup(home)
+            known = setup.profiles.get(profile or "")
+            model = known.model if known else setup.broken.get(profile or "")
+            if profile is not None and (known or profile in setup.broken):
+                module, _, qualname = (model or "").partition(":")
+                found = await self._target_of(home, module, qualname)
+                return setup_forms.place_of(home, found, self.tools.buffers)
+        if profile is None:
+            raise TvlsError("targetNotFound", "Neither a target nor a profile was named.", "Name one of them.")
+        raise self._no_profile(profile, homes)
+
     # --- opening -----------------------------------------------------------------------------------------------------
 
     async def open(self, params: t.OpenParams, progress: Callable[[str], None]) -> t.OpenResult:
@@ -188,31 +224,34 @@ class Session:
     async def _resolve(self, params: t.OpenParams) -> Request:
         if params.target is None:
             return await self._resolve_profile(params)
-        path = to_path(params.target.uri)
+        folder, target = await self._named(params.target)
+        profile = self._profile(folder, target, params)
+        known = target if target.discovered else None
+        return Request(folder, known, profile, self.setup(folder) if profile.name else None)
+
+    async def _named(self, ref: t.TargetRef) -> tuple[Path, FoundTarget]:
+        """The folder and the definition that a reference names, be it a discovered target or not."""
+        path = to_path(ref.uri)
         folder = self._folder(path)
         if folder is None:
             raise TvlsError(
                 "noWorkspace",
                 f"{path.name} is not in a workspace folder.",
                 "Open the folder that the file belongs to.",
-                uri=params.target.uri,
+                uri=ref.uri,
             )
         found = await self._targets(path)
-        target = next((item for item in found.targets if item.name == params.target.name), None)
+        target = next((item for item in found.targets if item.name == ref.name), None)
+        target = target or named_definition(path, ref.name, self._text(path) or "", folder, found.targets)
         if target is None:
-            target = named_definition(path, params.target.name, self._text(path) or "", folder, found.targets)
-            if target is None:
-                names = ", ".join(item.name for item in found.targets)
-                raise TvlsError(
-                    "targetNotFound",
-                    f"There is no {params.target.name!r} in {path.name}.",
-                    f"Its models are: {names}." if names else "No JAX function or module was found in it either.",
-                    uri=params.target.uri,
-                )
-            profile = self._profile(folder, target, params)
-            return Request(folder, None, profile, self.setup(folder) if profile.name else None)
-        profile = self._profile(folder, target, params)
-        return Request(folder, target, profile, self.setup(folder) if profile.name else None)
+            names = ", ".join(item.name for item in found.targets)
+            raise TvlsError(
+                "targetNotFound",
+                f"There is no {ref.name!r} in {path.name}.",
+                f"Its models are: {names}." if names else "No JAX function or module was found in it either.",
+                uri=ref.uri,
+            )
+        return folder, target
 
     async def _resolve_profile(self, params: t.OpenParams) -> Request:
         if params.profile is None:
@@ -221,17 +260,18 @@ class Session:
         for folder in folders:
             profile = self.setup(folder).profiles.get(params.profile)
             if profile is not None:
-                return Request(folder, await self._target_of(folder, profile), profile, self.setup(folder))
+                target = await self._target_of(folder, profile.module, profile.qualname)
+                return Request(folder, target, profile, self.setup(folder))
         raise self._no_profile(params.profile, folders)
 
-    async def _target_of(self, folder: Path, profile: Profile) -> FoundTarget | None:
+    async def _target_of(self, folder: Path, module: str, qualname: str) -> FoundTarget | None:
         """The discovered target that a profile means; None for a model of an installed library."""
-        relative = Path(*profile.module.split("."))
+        relative = Path(*module.split("."))
         for root in (folder, folder / "src"):
             for path in (root / relative.with_suffix(".py"), root / relative / "__init__.py"):
                 if path.is_file():
                     found = await self._targets(path)
-                    return next((item for item in found.targets if item.name == profile.qualname), None)
+                    return next((item for item in found.targets if item.name == qualname), None)
         return None
 
     def _profile(self, folder: Path, target: FoundTarget, params: t.OpenParams) -> Profile:
@@ -582,6 +622,7 @@ def named_definition(
         name_line=1,
         header_end_line=1,
         end_line=1,
+        discovered=False,
         parameters=[Parameter("args", "var_positional"), Parameter("kwargs", "var_keyword")],
     )
 

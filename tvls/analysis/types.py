@@ -46,6 +46,8 @@ class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Of the construction: dataclass fields (Linen), `__init__` without `self` (NNX, Torch). Empty for functions."""
     more_init_parameters: bool = False
     """A base that is not in the workspace, such as `nn.Conv`, may add fields that are not listed."""
+    discovered: bool = True
+    """False for a definition that discovery takes for no model, and somebody named all the same."""
 
 
 class ParseError(msgspec.Struct, frozen=True):

@@ -67,6 +67,9 @@ class Terminal:
     def position_to_bytes(self, path: Path, position: t.Position) -> tuple[int, int]:
         return position.line + 1, position.character
 
+    async def edit(self, path: Path, text: str) -> bool:
+        return False  # a terminal has no buffers
+
 
 def absolute(path: Path) -> Path:
     """Without `.` and `..`, links kept, as editors name files."""

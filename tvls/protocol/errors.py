@@ -24,6 +24,7 @@ ErrorKind = Literal[
     "cursorInvalid",
     "captureInvalid",
     "pageGone",
+    "setupChanged",
 ]
 
 CODES: Final[dict[str, int]] = {
@@ -44,6 +45,7 @@ CODES: Final[dict[str, int]] = {
     "cursorInvalid": -33015,
     "captureInvalid": -33016,
     "pageGone": -33017,
+    "setupChanged": -33018,
 }
 
 

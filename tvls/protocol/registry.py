@@ -7,6 +7,7 @@ from typing import Final
 
 from tvls.protocol import types as t
 from tvls.protocol import types_page as page
+from tvls.protocol import types_setup
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ OPEN_ERRORS = (
     "workerCrashed",
     "limitExceeded",
 )
+
+FORM_ERRORS = ("noWorkspace", "targetNotFound", "setupInvalid")
 
 METHODS: Final[tuple[Method, ...]] = (
     Method(
@@ -101,6 +104,27 @@ METHODS: Final[tuple[Method, ...]] = (
     ),
     Method("tvls/trust/revoke", t.TrustParams, t.TrustResult, "Withdraw trust and end the folder's workers."),
     # --- setup ---
+    Method(
+        "tvls/setup/draft",
+        types_setup.SetupDraftParams,
+        types_setup.SetupForm,
+        "A profile of a target as a form: a saved one, or a new one with all that the source states.",
+        FORM_ERRORS,
+    ),
+    Method(
+        "tvls/setup/validate",
+        types_setup.SetupFormParams,
+        types_setup.SetupForm,
+        "The form with what was changed, and what is wrong with it.",
+        FORM_ERRORS,
+    ),
+    Method(
+        "tvls/setup/save",
+        types_setup.SetupSaveParams,
+        types_setup.SetupSaved,
+        "Write a profile into tensorviz.toml, in place.",
+        (*FORM_ERRORS, "setupRequired", "setupChanged", "unsavedSource"),
+    ),
     # --- environments ---
     # --- canvas ---
     Method(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tokenize
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,11 @@ class Text:
         if position.line >= len(self.starts):
             return len(self.text)
         return self.starts[position.line] + to_index(self.line(position.line), position.character, encoding)
+
+    def position_at(self, offset: int, encoding: Encoding) -> lsp.Position:
+        """LSP position of an offset, which is not inside of a line end."""
+        line = bisect_right(self.starts, offset) - 1
+        return lsp.Position(line, from_index(self.line(line), offset - self.starts[line], encoding))
 
     def position(self, line: int, byte_column: int, encoding: Encoding) -> t.Position:
         """LSP position of a 0-based line and UTF-8 byte column."""

@@ -13,7 +13,7 @@ from pygls.exceptions import JsonRpcException
 
 from tvls.host import LogLevel
 from tvls.protocol import types as t
-from tvls.server import updates
+from tvls.server import edits, updates
 from tvls.server.state import Server
 
 logger = logging.getLogger(__name__)
@@ -97,3 +97,6 @@ class EditorHost:
 
     def position_to_bytes(self, path: Path, position: t.Position) -> tuple[int, int]:
         return self.server.documents.position_to_bytes(path, position)
+
+    async def edit(self, path: Path, text: str) -> bool:
+        return await edits.replace_text(self.server, path, text)

@@ -33,6 +33,9 @@ class ClientFeatures:
     questions: Literal["yes", "perhaps", "no"] = "no"
     """Whether `window/showMessageRequest` is answered. Some editors answer without announcing it: `perhaps`."""
     show_document: bool = False
+    apply_edit: bool = False
+    versioned_edits: bool = False
+    """`documentChanges` of a workspace edit, which name the version of the document that they are for."""
     progress: bool = False
     lens_refresh: bool = False
     watch_files: bool = False
@@ -107,6 +110,8 @@ def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> C
         ),
         questions="no" if window is None else "yes" if window.show_message is not None else "perhaps",
         show_document=bool(window and window.show_document and window.show_document.support),
+        apply_edit=bool(workspace and workspace.apply_edit),
+        versioned_edits=bool(workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes),
         progress=bool(window and window.work_done_progress),
         lens_refresh=bool(lens and lens.refresh_support),
         watch_files=bool(watched and watched.dynamic_registration),

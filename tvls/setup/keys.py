@@ -24,3 +24,20 @@ def show_key(key: Key) -> str:
             name = part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False)
             text += f".{name}" if text else name
     return text
+
+
+_PART: Final = re.compile(r"""\[(\d+)\]|(?:^|\.)(?:([A-Za-z0-9_-]+)|("(?:[^"\\]|\\.)*"))""")
+
+
+def parse_key(text: str) -> Key:
+    """The place that `show_key` wrote. Raises ValueError where the text is none."""
+    parts: list[str | int] = []
+    at = 0
+    while at < len(text):
+        match = _PART.match(text, at)
+        if match is None or match.end() == at:
+            raise ValueError(f"{text!r} is no key of a setup, such as inputs.args[0].shape")
+        index, bare, quoted = match.groups()
+        parts.append(int(index) if index is not None else bare if bare is not None else str(json.loads(quoted)))
+        at = match.end()
+    return tuple(parts)

@@ -10,6 +10,7 @@ import msgspec
 from tvls.capture.encoding import canonical_json, digest
 from tvls.setup.findings import Finding, describe, did_you_mean, is_error, unknown_keys
 from tvls.setup.keys import Key, show_key
+from tvls.setup.placeholders import find_asks, is_open, is_open_shape
 from tvls.setup.values import check_value, check_values, walk_tensors_in
 
 Framework = Literal["jax", "torch"]
@@ -209,15 +210,23 @@ def check_call(value: Any, at: Key, found: list[Finding]) -> Call | None:
     )
 
 
-def incomplete_tensors(profile: Profile) -> list[tuple[Key, str]]:
-    """Tensors without a shape or dtype: their place relative to the profile, and which of the two is not stated."""
-    return [
-        ((*place, field), field)
-        for part, call in (("init", profile.init), ("inputs", profile.inputs))
-        for place, tensor in walk_call(call, (part,))
-        for field in ("shape", "dtype")
-        if field not in tensor
-    ]
+def incomplete_values(profile: Profile) -> list[Key]:
+    """Places, relative to the profile, of what is not stated: shapes and dtypes of tensors, and placeholders."""
+    found: list[Key] = []
+    for part, call in (("init", profile.init), ("inputs", profile.inputs)):
+        found += _placeholders(call, (part,))
+        for place, tensor in walk_call(call, (part,)):
+            if "shape" not in tensor or is_open_shape(tensor["shape"]):
+                found.append((*place, "shape"))
+            if "dtype" not in tensor or is_open(tensor["dtype"]):
+                found.append((*place, "dtype"))
+    return found
+
+
+def _placeholders(call: Call, at: Key) -> list[Key]:
+    if call.factory is not None:
+        return list(find_asks(call.factory.kwargs, (*at, "factory", "kwargs")))
+    return [*find_asks(call.args, (*at, "args")), *find_asks(call.kwargs, (*at, "kwargs"))]
 
 
 def walk_call(call: Call, at: Key) -> list[tuple[Key, dict[str, Any]]]:

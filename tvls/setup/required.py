@@ -10,7 +10,7 @@ from tvls.protocol.types import MissingValue, SetupProblem
 from tvls.setup.findings import Finding, did_you_mean
 from tvls.setup.keys import Key, show_key
 from tvls.setup.kinds import ParameterLike, value_kind
-from tvls.setup.profile import Call, Framework, Profile, incomplete_tensors
+from tvls.setup.profile import Call, Framework, Profile, incomplete_values
 from tvls.setup.read import SetupFile, to_problems
 
 
@@ -74,7 +74,7 @@ def missing(
     if profile is not None:
         wanted += [
             MissingValue(key=show_key(key), parameter=_parameter_at(key, target), kind="value", annotation=None)
-            for key, _ in incomplete_tensors(profile)
+            for key in incomplete_values(profile)
         ]
     name = profile.name if profile else None
     at = profile.key if profile else ()
@@ -123,7 +123,7 @@ def _bind(
     for parameter in parameters:
         if parameter.kind in {"var_positional", "var_keyword"} or parameter.name in given:
             continue
-        if _is_supplied(parameter, at, target):
+        if is_supplied(parameter, at, target):
             continue
         index = next((i for i, p in enumerate(positional) if p is parameter), None)
         required = parameter.default is None
@@ -155,7 +155,7 @@ def _always_accepted(name: str, at: Key, target: TargetLike) -> bool:
     return at == ("init",) and target.kind == "flax.linen" and name in {"name", "parent"}
 
 
-def _is_supplied(parameter: ParameterLike, at: Key, target: TargetLike) -> bool:
+def is_supplied(parameter: ParameterLike, at: Key, target: TargetLike) -> bool:
     """`nnx.Rngs` of a constructor is made from the profile's seed, and so is the `key` of an Equinox module."""
     if at == ("init",) and target.kind == "jax.function":
         return parameter.name == "key"

@@ -12,12 +12,22 @@ from tvls.protocol.types import CallSetup, SetupProblem
 from tvls.setup.dtypes import resolve_dtype
 from tvls.setup.findings import Finding, is_error
 from tvls.setup.keys import show_key
+from tvls.setup.placeholders import UNKNOWN, names_in
 from tvls.setup.values import check_value
 
 _NAMED: Final = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
 _ARRAY: Final = re.compile(r"([A-Za-z_][\w.]*(?:\s*<[^<>\[\]]*>)?)\s*\[(.*)\]", re.DOTALL)
 _DIMENSION: Final = re.compile(r"[0-9]+(?:_[0-9]+)*")
 _PYTHON: Final[dict[str, Any]] = {"True": True, "False": False, "None": {"kind": "none"}}
+
+
+class TextError(ValueError):
+    """Text that is no value: what is wrong with it, and what would be right."""
+
+    def __init__(self, message: str, next_step: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.next_step = next_step
 
 
 def parse_input(text: str, option: str = "input") -> tuple[str | None, Any]:
@@ -28,14 +38,44 @@ def parse_input(text: str, option: str = "input") -> tuple[str | None, Any]:
     match = _NAMED.fullmatch(text)
     name, source = (match[1], match[2]) if match else (None, text)
     source = source.strip()
-    key = option if name is None else f"{option} {name}"
+    try:
+        return name, parse_value(source)
+    except TextError as fault:
+        raise _refused(option, name, text, fault) from fault
+
+
+def parse_value(source: str, *, open_dimensions: bool = False) -> Any:
+    """A value without a name, in canonical form. With `open_dimensions`, `float32[batch, ?]` may leave some open.
+
+    Raises TextError.
+    """
+    source = source.strip()
     if not source:
-        raise _fault(key, text, "there is no value", "Write it as NAME=VALUE, such as x=float32[2,3].")
+        raise TextError("there is no value", "Write it as NAME=VALUE, such as x=float32[2,3].")
     if source in _PYTHON:
-        return name, _PYTHON[source]
+        return _PYTHON[source]
     if (array := _ARRAY.fullmatch(source)) is not None:
-        return name, _parse_array(array[1], array[2], key, text)
-    return name, _parse_toml(source, key, text)
+        return _parse_array(array[1], array[2], open_dimensions)
+    return _parse_toml(source)
+
+
+def parse_shape(text: str, *, open_dimensions: bool = False) -> list[int | str]:
+    """The dimensions `2, 3`. With `open_dimensions`, names and `?` are placeholders. Raises TextError."""
+    parts = [part.strip() for part in text.split(",")]
+    if parts[-1] == "":
+        parts.pop()  # `float32[]` is a scalar, `float32[2,]` is as Python writes it
+    dims: list[int | str] = []
+    for part in parts:
+        if _DIMENSION.fullmatch(part):
+            dims.append(int(part))
+        elif open_dimensions and (part == UNKNOWN or names_in(f"{UNKNOWN}{part}")):
+            dims.append(part if part == UNKNOWN else f"{UNKNOWN}{part}")
+        else:
+            raise TextError(
+                f"{part!r} is no dimension" if part else "a dimension is left out",
+                "State every dimension as a whole number, such as float32[2,3]; none is guessed.",
+            )
+    return dims
 
 
 def parse_inputs(texts: Iterable[str], option: str = "input") -> CallSetup:
@@ -47,7 +87,7 @@ def parse_inputs(texts: Iterable[str], option: str = "input") -> CallSetup:
         if name is None:
             args.append(value)
         elif name in kwargs:
-            raise _fault(f"{option} {name}", text, f"{name!r} is given twice", "Give each argument once.")
+            raise _refused(option, name, text, TextError(f"{name!r} is given twice", "Give each argument once."))
         else:
             kwargs[name] = value
     return CallSetup(args=args, kwargs=kwargs)
@@ -58,33 +98,23 @@ def parse_inits(texts: Iterable[str]) -> CallSetup:
     return parse_inputs(texts, "init")
 
 
-def _parse_array(dtype_text: str, dims_text: str, key: str, text: str) -> dict[str, Any]:
+def _parse_array(dtype_text: str, dims_text: str, open_dimensions: bool) -> dict[str, Any]:
     try:
         dtype = resolve_dtype(dtype_text)
     except ValueError as error:
-        raise _fault(key, text, str(error), "An array is written as DTYPE[DIM,DIM], such as float32[2,3].") from error
-    parts = [part.strip() for part in dims_text.split(",")]
-    if parts[-1] == "":
-        parts.pop()  # `float32[]` is a scalar, `float32[2,]` is as Python writes it
-    for part in parts:
-        if not _DIMENSION.fullmatch(part):
-            raise _fault(
-                key,
-                text,
-                f"{part!r} is no dimension" if part else "a dimension is left out",
-                "State every dimension as a whole number, such as float32[2,3]; none is guessed.",
-            )
-    return _checked({"kind": "tensor", "shape": [int(part) for part in parts], "dtype": dtype.name}, key, text)
+        raise TextError(str(error), "An array is written as DTYPE[DIM,DIM], such as float32[2,3].") from error
+    shape = parse_shape(dims_text, open_dimensions=open_dimensions)
+    return _checked({"kind": "tensor", "shape": shape, "dtype": dtype.name})
 
 
-def _parse_toml(source: str, key: str, text: str) -> Any:
+def _parse_toml(source: str) -> Any:
     try:
         document = tomllib.loads(f"value = {source}")
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise _fault(key, text, f"{source!r} is not a value", _hint(source)) from error
+        raise TextError(f"{source!r} is not a value", _hint(source)) from error
     if list(document) != ["value"]:
-        raise _fault(key, text, f"{source!r} is more than one value", "Give one option for each argument.")
-    return _checked(document["value"], key, text)
+        raise TextError(f"{source!r} is more than one value", "Give one option for each argument.")
+    return _checked(document["value"])
 
 
 def _hint(source: str) -> str:
@@ -97,16 +127,17 @@ def _hint(source: str) -> str:
     return 'Write an array as float32[2,3], anything else as in TOML: 3, true, "text", [1, 2], { a = 1 }.'
 
 
-def _checked(value: Any, key: str, text: str) -> Any:
+def _checked(value: Any) -> Any:
     found: list[Finding] = []
     checked = check_value(value, (), found)
     if is_error(found):
         finding = next(finding for finding in found if finding.severity == "error")
         where = f" at {show_key(finding.key)}" if finding.key else ""
-        raise _fault(key, text, f"{finding.message}{where}", "Correct it and try again.")
+        raise TextError(f"{finding.message}{where}", "Correct it and try again.")
     return checked
 
 
-def _fault(key: str, text: str, message: str, next_step: str) -> TvlsError:
-    problem = SetupProblem(key=key, message=message)
-    return TvlsError("setupInvalid", f"--{key.split()[0]} {text!r}: {message}.", next_step, problems=[problem])
+def _refused(option: str, name: str | None, text: str, fault: TextError) -> TvlsError:
+    key = option if name is None else f"{option} {name}"
+    problem = SetupProblem(key=key, message=fault.message)
+    return TvlsError("setupInvalid", f"--{option} {text!r}: {fault.message}.", fault.next_step, problems=[problem])

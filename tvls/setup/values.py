@@ -9,8 +9,11 @@ from typing import Any, Final, cast
 from tvls.setup.dtypes import DType, resolve_dtype
 from tvls.setup.findings import Finding, describe, did_you_mean, is_error, unknown_keys
 from tvls.setup.keys import Key
+from tvls.setup.placeholders import ask, is_open, is_open_shape
 
 VALUE_KINDS: Final = ("tensor", "tuple", "dict", "none")
+"""Beside the placeholder `ask`."""
+NOT_FILLED_IN: Final = 'this is not filled in yet; replace it by a value, such as 3, true, "text" or an array'
 GENERATORS: Final[dict[str, dict[str, Any]]] = {
     # Parameters with their defaults; ... marks one that has to be given.
     "full": {"value": ...},
@@ -32,7 +35,7 @@ def check_value(value: Any, at: Key, found: list[Finding], depth: int = 0) -> An
 
     Canonical: a table whose `kind` is not special stays a dictionary; a tensor has its full dtype name, `requires_grad`
     and a generator with all of its parameters. A tensor keeps lacking the `shape` or `dtype` that nobody stated: that
-    is a question to the user, not a mistake. JSON's null counts as `{"kind": "none"}`.
+    is a question to the user, not a mistake, and so are the placeholders. JSON's null counts as `{"kind": "none"}`.
     """
     if depth > _DEPTH:
         found.append(Finding(at, f"nested more than {_DEPTH} levels deep"))
@@ -117,6 +120,10 @@ def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: in
         case "none":
             found += unknown_keys(table, ("kind",), at, "a table of kind 'none'")
             return {"kind": "none"}
+        case "ask":
+            found += unknown_keys(table, ("kind",), at, "a table of kind 'ask'")
+            found.append(Finding(at, NOT_FILLED_IN, "warning"))
+            return ask()
         case kind:
             hint = did_you_mean(kind, VALUE_KINDS) if isinstance(kind, str) else ""
             spelling = '{ kind = "dict", items = { kind = … } }'
@@ -136,7 +143,10 @@ def _check_tensor(table: dict[str, Any], at: Key, found: list[Finding]) -> dict[
     if "shape" in table:
         tensor["shape"] = _check_shape(table["shape"], (*at, "shape"), found)
     dtype = None
-    if "dtype" in table:
+    if is_open(table.get("dtype")):
+        found.append(Finding((*at, "dtype"), "the dtype is not filled in yet; 'float32' would be one", "warning"))
+        tensor["dtype"] = table["dtype"]
+    elif "dtype" in table:
         dtype = _check_dtype(table["dtype"], (*at, "dtype"), found)
         tensor["dtype"] = dtype.name if dtype else None
     grad = table.get("requires_grad", False)
@@ -150,18 +160,26 @@ def _check_tensor(table: dict[str, Any], at: Key, found: list[Finding]) -> dict[
         place = (*at, "generator")
         generator = _check_generator(table.get("generator", DEFAULT_GENERATOR), dtype, place, found)
         tensor["generator"] = generator
-        if not is_error(found) and dtype and (fault := _arange_fault(generator, dtype, tensor.get("shape"))):
+        shape = tensor.get("shape")
+        sound = not is_error(found) and not is_open_shape(shape)
+        if sound and dtype and (fault := _arange_fault(generator, dtype, shape)):
             found.append(Finding(place, fault))
     return tensor
 
 
-def _check_shape(shape: Any, at: Key, found: list[Finding]) -> list[int]:
+def _check_shape(shape: Any, at: Key, found: list[Finding]) -> Any:
+    if is_open(shape):
+        found.append(Finding(at, "the shape is not filled in yet; state every dimension, such as [2, 3]", "warning"))
+        return shape
     if not isinstance(shape, list):
         found.append(Finding(at, f"a shape is a list of dimensions such as [2, 3], not {describe(shape)}"))
         return []
     dims = cast("list[Any]", shape)
     for index, dim in enumerate(dims):
-        if isinstance(dim, bool) or not isinstance(dim, int):
+        if is_open(dim):
+            what = "a dimension" if dim == "?" else f"the dimension {dim[1:]!r}"
+            found.append(Finding((*at, index), f"{what} is not filled in yet; replace it by a whole number", "warning"))
+        elif isinstance(dim, bool) or not isinstance(dim, int):
             hint = ": every dimension has to be stated" if isinstance(dim, str) else ""
             found.append(Finding((*at, index), f"a dimension is a whole number, not {describe(dim)}{hint}"))
         elif not 0 <= dim <= _INT64[1]:

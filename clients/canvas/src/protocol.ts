@@ -29,6 +29,12 @@ export interface Requests {
   "tvls/trust/grant": { params: TrustParams; result: TrustResult };
   /** Withdraw trust and end the folder's workers. */
   "tvls/trust/revoke": { params: TrustParams; result: TrustResult };
+  /** A profile of a target as a form: a saved one, or a new one with all that the source states. */
+  "tvls/setup/draft": { params: SetupDraftParams; result: SetupForm };
+  /** The form with what was changed, and what is wrong with it. */
+  "tvls/setup/validate": { params: SetupFormParams; result: SetupForm };
+  /** Write a profile into tensorviz.toml, in place. */
+  "tvls/setup/save": { params: SetupSaveParams; result: SetupSaved };
   /** What this canvas is there to show. */
   "tvls/canvas/attach": { params: AttachParams; result: CanvasState };
   /** Go to a place in the editor. */
@@ -69,6 +75,7 @@ export const ErrorCodes = {
   cursorInvalid: -33015,
   captureInvalid: -33016,
   pageGone: -33017,
+  setupChanged: -33018,
 } as const;
 
 export interface AttachParams {
@@ -618,6 +625,121 @@ export interface SegmentInfo {
   count: number;
 }
 
+/**
+ * One thing that the person changed. With neither `text` nor `value`, the value is taken back.
+ */
+export interface SetupChange {
+  /** Of a field, or of any place in the profile. */
+  key: string;
+  /** As typed: `2, 3` for a shape, `float32[2, 3]`, `3`, `true`, `{ a = 1 }` for any value. */
+  text?: string;
+  /** As `tensorviz.toml` would have it. */
+  value?: unknown;
+}
+
+export interface SetupDraftParams {
+  target?: TargetRef;
+  /** Name of the profile to edit, or of the one to make. Absent: the first profile of the target, else a new one. */
+  profile?: string;
+  /** URI of the workspace folder, where no target is named. */
+  folder?: string;
+  /** Draft a further profile although the target has one. */
+  new?: boolean;
+}
+
+export interface SetupField {
+  /** Place in the profile, such as `inputs.args[0].shape` or `init.kwargs.width`. Beside those: `dimensions.batch` for a dimension that annotations name and shapes use, `inputs.source` for where arguments come from, `name`. */
+  key: string;
+  /** Id of a group. */
+  group: string;
+  /** Key of the field that this one is a part of. */
+  parent?: string;
+  label: string;
+  /** A word of the table *field types*. Treat one that you do not know as `value`. */
+  type: "boolean" | "choice" | "dimension" | "dtype" | "integer" | "list" | "number" | "shape" | "string" | "table" | "tensor" | "tuple" | "value";
+  /** The value as a person writes it; empty where there is none yet. */
+  text?: string;
+  /** The value as `tensorviz.toml` has it; in a shape, `"?"` and `"?batch"` stand for dimensions that are still open. Absent: not stated, which is a question where the field is required. */
+  value?: unknown;
+  /** Source text of what the program takes where nothing is stated. */
+  default?: string;
+  required?: boolean;
+  /** The value is the usual one for such a parameter, and nothing states it: worth a look. */
+  assumed?: boolean;
+  /** A heading: its parts follow as fields of their own. */
+  parts?: boolean;
+  /** Rarely changed; may be folded away. */
+  advanced?: boolean;
+  /** Source text. */
+  annotation?: string;
+  help?: string;
+  /** What is wrong with the value, and what would be right. */
+  error?: string;
+  /** `choice`: all that there are; `dtype`: the usual ones. */
+  options?: SetupOption[];
+  suggestions?: SetupSuggestion[];
+}
+
+export interface SetupForm {
+  folder: string;
+  /** Of the `tensorviz.toml` that the profile is in, or will be. */
+  uri: string;
+  /** What the file is now. `tvls/setup/save` with it refuses to write over a later change. */
+  version: string;
+  /** `module:qualname`. */
+  model: string;
+  target?: TargetRef;
+  /** Name that it is saved under: the value of the field `name`. */
+  profile: string;
+  /** A profile of this name is in the file. */
+  exists: boolean;
+  /** Those of this target that the file has. */
+  profiles?: string[];
+  groups: SetupGroup[];
+  fields: SetupField[];
+  /** What is wrong and belongs to no field. */
+  problems?: SetupProblem[];
+  /** Nothing is wrong, and nothing that is required lacks. */
+  complete: boolean;
+  /** The profile's table as it would be saved. */
+  setup: Record<string, unknown>;
+  /** The same as text, as `SetupFormParams.toml` takes it. */
+  toml: string;
+}
+
+/**
+ * As for the draft, with what was changed since. `toml` or `setup` take the place of what is saved or drafted; the
+ * changes are laid over that.
+ */
+export interface SetupFormParams {
+  target?: TargetRef;
+  profile?: string;
+  folder?: string;
+  new?: boolean;
+  /** In the order in which they were made; a later change of the same place wins. */
+  changes?: SetupChange[];
+  /** The keys of the profile as TOML text, without the header of its table. */
+  toml?: string;
+  /** The profile's table. */
+  setup?: Record<string, unknown>;
+}
+
+export interface SetupGroup {
+  /** `inputs`, `init`, `dimensions`, `run`. */
+  id: string;
+  title: string;
+  help?: string;
+  /** More keyword arguments can be added by a change of `init.kwargs.NAME` (`inputs.kwargs.NAME`). */
+  more?: boolean;
+}
+
+export interface SetupOption {
+  value: unknown;
+  /** What `SetupChange.text` takes for it; good to show. */
+  text: string;
+  help?: string;
+}
+
 export interface SetupProblem {
   key: string;
   message: string;
@@ -638,6 +760,46 @@ export interface SetupRecord {
   seed: number;
   /** Static (not traced) Python values by the place they were passed at, such as `args[1]` or `kwargs.train`. */
   static: Record<string, unknown>;
+}
+
+/**
+ * As for the check, and how to save.
+ */
+export interface SetupSaveParams {
+  target?: TargetRef;
+  profile?: string;
+  folder?: string;
+  new?: boolean;
+  changes?: SetupChange[];
+  toml?: string;
+  setup?: Record<string, unknown>;
+  /** The form's. Absent: whatever the file is now is edited. */
+  version?: string;
+  /** Save although required values lack; they stand in the file as placeholders for the person to replace. */
+  incomplete?: boolean;
+}
+
+export interface SetupSaved {
+  profile: string;
+  folder: string;
+  uri: string;
+  version: string;
+  /** The profile's header in the file. */
+  range: Range;
+  /** The file is open in the editor and was changed there: it has to be saved before the profile can be opened. */
+  unsaved?: boolean;
+  /** Keys of the placeholders that were written. */
+  missing?: string[];
+}
+
+/**
+ * A value that something else states. Nothing is filled in from it unless the person chooses it.
+ */
+export interface SetupSuggestion {
+  value: unknown;
+  text: string;
+  /** Where it comes from, in words: `profile small`, `comment in model.py:12`. */
+  source: string;
 }
 
 export interface ShowSourceParams {

@@ -1,0 +1,235 @@
+"""What an annotation says about the values that a parameter takes. Reads source text; imports nothing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, Final, Literal, cast
+
+import msgspec
+
+from tvls.setup.placeholders import UNKNOWN
+
+HintType = Literal["integer", "number", "boolean", "string", "choice", "tensor", "list", "tuple", "table", "value"]
+
+
+class Hint(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be told of a parameter."""
+
+    type: HintType = "value"
+    options: tuple[Any, ...] = ()
+    """Of a choice."""
+    optional: bool = False
+    """None is a value of it."""
+    shape: tuple[int | str, ...] | None = None
+    """Dimensions of a tensor; `"?batch"` for a named one, `"?"` for one without a name. None: unknown rank."""
+    dtype: str | None = None
+    only_factory: str | None = None
+    """Why no setup value can be given: a function, an object of a class."""
+    items: tuple[Hint, ...] = ()
+    """Of a tuple, by position; of a list, the one of every item."""
+
+
+_DTYPES: Final = {
+    "Bool": "bool",
+    "Key": "key<fry>",
+    "BFloat16": "bfloat16",
+    "Complex64": "complex64",
+    "Complex128": "complex128",
+}
+"""jaxtyping's names of one dtype each, beside `Float32` and the like."""
+_EXACT: Final = re.compile(r"(Float|Int|UInt)(2|4|8|16|32|64)")
+_WIDE: Final = re.compile(r"Float|Int|UInt|Integer|Complex|Inexact|Real|Num|Shaped|Float8\w+")
+_USUAL: Final = {"Int": "int32", "Integer": "int32", "UInt": "uint32", "Complex": "complex64"}
+_ARRAYS: Final = frozenset(
+    {"Array", "ArrayLike", "ndarray", "Tensor", "NDArray", "ArrayImpl", "Tracer", "ShapeDtypeStruct", "Variable"}
+)
+_TYPED_ARRAYS: Final = {
+    "FloatTensor": "float32",
+    "LongTensor": "int64",
+    "IntTensor": "int32",
+    "BoolTensor": "bool",
+}
+_KEYS: Final = frozenset({"PRNGKeyArray", "KeyArray", "PRNGKey"})
+_PLAIN: Final[dict[str, HintType]] = {
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "str": "string",
+    "LiteralString": "string",
+}
+_LISTS: Final = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence"})
+_TABLES: Final = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "FrozenDict"})
+_THROUGH: Final = frozenset({"Annotated", "Final", "Required", "NotRequired", "ReadOnly"})
+_CALLABLES: Final = frozenset({"Callable", "Initializer", "FunctionType"})
+
+
+def read_annotation(text: str | None) -> Hint:
+    """What the annotation `text` says; an empty hint where it says nothing that is understood."""
+    if text is None:
+        return Hint()
+    try:
+        return _read(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError):
+        return Hint()
+
+
+def _read(node: ast.expr) -> Hint:
+    match node:
+        case ast.Constant(value=None):
+            return Hint(optional=True)
+        case ast.Constant(value=str() as text):
+            return _read(ast.parse(text.strip(), mode="eval").body)
+        case ast.BinOp(op=ast.BitOr()):
+            return _union(_operands(node))
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return _name(name)
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
+            return _subscript(name, list(inner.elts) if isinstance(inner, ast.Tuple) else [inner])
+        case _:
+            return Hint()
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    found: list[ast.expr] = []
+    work = [node]
+    while work:
+        match work.pop():
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+                work += [right, left]
+            case other:
+                found.append(other)
+    return found
+
+
+def _union(parts: list[ast.expr]) -> Hint:
+    hints = [_read(part) for part in parts]
+    optional = any(hint.optional for hint in hints)
+    told = [hint for hint in hints if not (hint.optional and hint == Hint(optional=True))]
+    if told and all(hint.type == "choice" for hint in told):
+        return Hint(type="choice", options=tuple(o for hint in told for o in hint.options), optional=optional)
+    tensor = next((hint for hint in told if hint.type == "tensor"), None)
+    if tensor is not None:  # `Array | float`: a shape can be stated
+        return msgspec.structs.replace(tensor, optional=optional)
+    if {hint.type for hint in told} == {"integer", "number"}:
+        return Hint(type="number", optional=optional)
+    if len(told) == 1:
+        return msgspec.structs.replace(told[0], optional=optional)
+    if told and all(hint.only_factory for hint in told):
+        return Hint(optional=optional, only_factory=told[0].only_factory)
+    return Hint(optional=optional)
+
+
+def _name(name: str) -> Hint:
+    if name in _PLAIN:
+        return Hint(type=_PLAIN[name])
+    if name in _KEYS:
+        return Hint(type="tensor", shape=(), dtype="key<fry>")
+    if name == "Scalar":
+        return Hint(type="tensor", shape=())
+    if name in _ARRAYS or name in _TYPED_ARRAYS:
+        return Hint(type="tensor", dtype=_TYPED_ARRAYS.get(name))
+    if name in _LISTS:
+        return Hint(type="list")
+    if name in {"tuple", "Tuple"}:
+        return Hint(type="tuple")
+    if name in _TABLES:
+        return Hint(type="table")
+    return Hint(only_factory="a function") if name in _CALLABLES else Hint()
+
+
+def _subscript(name: str, parts: list[ast.expr]) -> Hint:
+    if name == "Literal":
+        values = tuple(part.value for part in parts if isinstance(part, ast.Constant))
+        options = tuple(value for value in values if isinstance(value, str | int | float | bool))
+        return Hint(type="choice", options=options, optional=None in values)
+    if name == "Optional":
+        return _union([*parts, ast.Constant(None)])
+    if name == "Union":
+        return _union(parts)
+    if name in _THROUGH:
+        return _read(parts[0])
+    exact = _EXACT.fullmatch(name)
+    if name in _DTYPES or exact or _WIDE.fullmatch(name):
+        dtype = _DTYPES.get(name) or (name.lower() if exact else None)
+        return Hint(type="tensor", shape=_dimensions(parts), dtype=dtype or _USUAL.get(name))
+    if name in _ARRAYS:
+        return Hint(type="tensor")
+    if name in _LISTS:
+        return Hint(type="list", items=(_read(parts[0]),))
+    if name in {"tuple", "Tuple"}:
+        match parts:
+            case [item, ast.Constant(value=value)] if value is ...:
+                return Hint(type="tuple", items=(_read(item),))
+            case _:
+                return Hint(type="tuple", items=tuple(_read(part) for part in parts))
+    if name in _TABLES:
+        return Hint(type="table", items=(_read(parts[-1]),))
+    return Hint(only_factory="a function") if name in _CALLABLES else Hint()
+
+
+def _dimensions(parts: list[ast.expr]) -> tuple[int | str, ...] | None:
+    """Dimensions of `Float[Array, "batch 784"]`; None where they do not fix the rank."""
+    match parts:
+        case [_, ast.Constant(value=str() as text)]:
+            return read_dimensions(text)
+        case _:
+            return None
+
+
+def read_dimensions(text: str) -> tuple[int | str, ...] | None:
+    """Dimensions as jaxtyping writes them: `"batch #heads 784 dim=3 _ n-1"`; None for `...` and `*rest`."""
+    dims: list[int | str] = []
+    for word in text.split():
+        name = word.lstrip("#?")
+        if name.startswith("*") or name == "...":
+            return None
+        name, _, number = name.partition("=") if "==" not in name else (name, "", "")
+        stated = number or name
+        if stated.isdecimal():
+            dims.append(int(stated))
+        elif name.startswith(("_", "{")) or not _is_arithmetic(stated):
+            dims.append(UNKNOWN)
+        else:
+            dims.append(f"{UNKNOWN}{stated}")
+    return tuple(dims)
+
+
+def _is_arithmetic(text: str) -> bool:
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    allowed = (ast.Expression, ast.Name, ast.Load, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Constant)
+    return all(isinstance(node, allowed) for node in ast.walk(tree))
+
+
+def literal(text: str | None) -> Any:
+    """The value of a default that is written out, as a setup has it; `...` where it is none."""
+    if text is None:
+        return ...
+    try:
+        value = ast.literal_eval(text.strip())
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return ...
+    return _as_setup(value)
+
+
+def _as_setup(value: object) -> Any:
+    match value:
+        case None:
+            return {"kind": "none"}
+        case bool() | int() | float() | str():
+            return value
+        case tuple():
+            items = [_as_setup(item) for item in cast("tuple[object, ...]", value)]
+            return ... if ... in items else {"kind": "tuple", "items": items}
+        case list():
+            items = [_as_setup(item) for item in cast("list[object]", value)]
+            return ... if ... in items else items
+        case dict():
+            table = {name: _as_setup(item) for name, item in cast("dict[object, object]", value).items()}
+            sound = ... not in table.values() and all(isinstance(name, str) for name in table)
+            return table if sound else ...
+        case _:
+            return ...

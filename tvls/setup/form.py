@@ -1,0 +1,491 @@
+"""A profile as a form: fields in the order in which they are read, each with its value, its error and its help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final, cast
+
+import msgspec
+
+from tvls.protocol.types import SetupProblem
+from tvls.protocol.types_setup import FieldType, SetupChange, SetupField, SetupGroup, SetupOption, SetupSuggestion
+from tvls.setup.annotations import Hint
+from tvls.setup.changes import remove_value, set_value
+from tvls.setup.draft import Slot, draft_profile, slots, sound_call, takes_no_init, value_at
+from tvls.setup.findings import Finding
+from tvls.setup.keys import Key, parse_key, show_key
+from tvls.setup.placeholders import (
+    UNKNOWN,
+    ask,
+    is_ask,
+    is_open,
+    names_in,
+    resolve_dimension,
+    resolve_shapes,
+    shapes_in,
+)
+from tvls.setup.profile import Profile, check_profile
+from tvls.setup.required import TargetLike, missing
+from tvls.setup.shorthand import TextError
+from tvls.setup.texts import read_text, show_shape, show_value
+
+_COMMON_DTYPES: Final = (
+    "float32", "bfloat16", "float16", "float64", "int32", "int64", "int16", "int8", "uint8", "uint32", "bool",
+    "complex64", "key<fry>",
+)  # fmt: skip
+_MOST_FIELDS: Final = 1000
+"""Items of containers that become fields of their own."""
+_SCALARS = (bool, int, float, str)
+
+
+class State(msgspec.Struct, kw_only=True):
+    """What a form is made of: a profile's table, what its named dimensions stand for, and what was typed wrongly."""
+
+    target: TargetLike | None
+    name: str
+    table: dict[str, Any]
+    dimensions: dict[str, int] = {}
+    assumed: set[str] = set()
+    """Keys whose values nothing states."""
+    faults: dict[str, tuple[str, str]] = {}
+    """Key → what was typed there, and why it is no value."""
+
+
+class Form(msgspec.Struct, kw_only=True, frozen=True):
+    fields: list[SetupField]
+    groups: list[SetupGroup]
+    problems: list[SetupProblem]
+    complete: bool
+    setup: dict[str, Any]
+    """The profile's table with the known dimensions in it."""
+
+
+def make_form(state: State, suggestions: Mapping[str, list[SetupSuggestion]] | None = None) -> Form:
+    """The whole form of a profile as it is now."""
+    builder = _Builder(state, suggestions or {})
+    builder.build()
+    setup: dict[str, Any] = resolve_shapes(state.table, state.dimensions)
+    errors, profile = _check(state, setup)
+    for key, (_, message) in state.faults.items():
+        errors[key] = message
+    fields, problems = _place_errors(builder.fields, errors)
+    open_fields = [field for field in fields if is_question(field)]
+    return Form(
+        fields=fields,
+        groups=[group for group in builder.groups if any(field.group == group.id for field in fields) or group.more],
+        problems=problems,
+        complete=profile is not None and not errors and not open_fields,
+        setup=setup,
+    )
+
+
+def is_question(field: SetupField) -> bool:
+    """Whether the form lacks this value."""
+    return field.required and not field.parts and field.value is msgspec.UNSET
+
+
+def apply_changes(state: State, changes: Iterable[SetupChange]) -> None:
+    """Makes the changes in their order. What cannot be is kept as a fault of its field."""
+    for change in changes:
+        state.faults.pop(change.key, None)
+        state.assumed.discard(change.key)
+        try:
+            _apply(state, change, parse_key(change.key))
+        except TextError as error:
+            state.faults[change.key] = (change.text or "", error.message)
+        except ValueError as error:
+            state.faults[change.key] = (change.text or "", str(error))
+
+
+def _apply(state: State, change: SetupChange, key: Key) -> None:
+    if not key:
+        raise ValueError("the key of a change is empty")
+    if change.text is not None:
+        kind, optional = _type_at(state, change.key, key)
+        value = read_text(change.text, kind, optional=optional) if change.text.strip() or kind == "string" else ...
+    else:
+        value = ... if change.value is msgspec.UNSET else change.value
+    match key:
+        case ("name",):
+            state.name = str(value) if value is not ... else state.name
+        case ("dimensions", str() as name):
+            if value is ...:
+                state.dimensions.pop(name, None)
+            elif isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+                state.dimensions[name] = value
+            else:
+                raise ValueError(f"a dimension is a whole number of 0 or more, not {value!r}")
+        case ("init" | "inputs" as part, "source"):
+            _change_source(state, part, value)
+        case _:
+            _change_value(state, key, value)
+
+
+def _change_value(state: State, key: Key, value: Any) -> None:
+    if value is ... and _is_required(state, key):
+        set_value(state.table, key, ask())
+    elif value is ...:
+        remove_value(state.table, key)
+    else:
+        set_value(state.table, key, deepcopy(value))
+
+
+def _is_required(state: State, key: Key) -> bool:
+    if state.target is None or len(key) != 3:
+        return False
+    part = str(key[0])
+    call: Any = state.table.get(part)
+    found = slots(state.target, part, sound_call(cast("dict[str, Any]", call) if isinstance(call, dict) else {}))
+    return any(slot.key == key and slot.parameter.default is None for slot in found)
+
+
+def _change_source(state: State, part: str, value: Any) -> None:
+    if value == "factory":
+        state.table[part] = {"factory": {}}
+    elif value == "arguments":
+        drafted = draft_profile(state.target)[0] if state.target else {}
+        state.table[part] = drafted.get(part, {"args": [], "kwargs": {}})
+    else:
+        raise ValueError(f"the source is 'arguments' or 'factory', not {value!r}")
+
+
+def _type_at(state: State, name: str, key: tuple[str | int, ...]) -> tuple[FieldType, bool]:
+    """How text at a place is read, and whether None is a value there."""
+    builder = _Builder(state, {})
+    builder.build()
+    field = next((field for field in builder.fields if field.key == name), None)
+    if field is not None:
+        return field.type, name in builder.optional
+    match key:
+        case ("dimensions", *_):
+            return "dimension", False
+        case (_, "factory", "file" | "callable"):
+            return "string", False
+        case (_, _, _, *_, "shape"):
+            return "shape", False
+        case (_, _, _, *_, "dtype"):
+            return "dtype", False
+        case _:
+            return "value", False
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+def _check(state: State, setup: dict[str, Any]) -> tuple[dict[str, str], Profile | None]:
+    """What is wrong with a profile, by keys relative to it, and the profile where it can be used."""
+    found: list[Finding] = []
+    profile = check_profile(setup, state.name, found)
+    errors: dict[str, str] = {}
+    for finding in found:
+        if finding.severity == "error":
+            errors.setdefault(show_key(finding.key[2:]), finding.message)
+    if not state.name:
+        errors["name"] = "a profile has a name"
+    for name in dict.fromkeys(name for shape in shapes_in(state.table) for dim in shape for name in names_in(dim)):
+        if name in state.dimensions and any(
+            is_open(resolve_dimension(dim, state.dimensions))
+            for shape in shapes_in(state.table)
+            for dim in shape
+            if name in names_in(dim) and all(other in state.dimensions for other in names_in(dim))
+        ):
+            errors.setdefault(show_key(("dimensions", name)), "a dimension that depends on it would be negative")
+    if profile is not None:
+        _, problems = missing(state.target, msgspec.structs.replace(profile, name=None))
+        for problem in problems:
+            errors.setdefault(problem.key, problem.message)
+    return errors, profile
+
+
+def _place_errors(fields: list[SetupField], errors: dict[str, str]) -> tuple[list[SetupField], list[SetupProblem]]:
+    """Each error at the field of its key, or the nearest one around it; the rest as problems of the profile."""
+    by_key = {field.key: index for index, field in enumerate(fields)}
+    placed = list(fields)
+    problems: list[SetupProblem] = []
+    for key, message in errors.items():
+        near: Key = parse_key(key) if key else ()
+        while near and show_key(near) not in by_key:
+            near = near[:-1]
+        if not near:
+            problems.append(SetupProblem(key=key, message=message))
+            continue
+        index = by_key[show_key(near)]
+        if placed[index].error is None:
+            placed[index] = msgspec.structs.replace(placed[index], error=message)
+    return placed, problems
+
+
+# --- fields ----------------------------------------------------------------------------------------------------------
+
+
+class _Builder:
+    def __init__(self, state: State, suggestions: Mapping[str, list[SetupSuggestion]]) -> None:
+        self.state = state
+        self.table = state.table
+        self.suggestions = suggestions
+        self.fields: list[SetupField] = []
+        self.groups: list[SetupGroup] = []
+        self.optional: set[str] = set()
+        """Keys of the fields that None is a value of."""
+
+    def build(self) -> None:
+        target = self.state.target
+        name = target.name if target is not None else str(self.table.get("model", "")).partition(":")[2]
+        empty: tuple[Any, ...] = ({}, {"args": [], "kwargs": {}})
+        if target is None or not takes_no_init(target) or self.table.get("init", {}) not in empty:
+            self.call("init", f"Construction of {name}")
+        self.call("inputs", f"Inputs of {name}")
+        self.named_dimensions()
+        self.run()
+
+    def add(self, key: Key, kind: FieldType, label: str, **details: Any) -> None:
+        text_key = show_key(key)
+        fault = self.state.faults.get(text_key)
+        if fault is not None:
+            details["text"], details["value"] = fault[0], msgspec.UNSET
+        self.fields.append(
+            SetupField(
+                key=text_key,
+                type=kind,
+                label=label,
+                suggestions=self.suggestions.get(text_key, []),
+                assumed=text_key in self.state.assumed,
+                **details,
+            )
+        )
+
+    # --- arguments ---
+
+    def call(self, part: str, title: str) -> None:
+        found: Any = self.table.get(part, {})
+        call = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        target = self.state.target
+        more = target is None or (part == "init" and target.more_init_parameters)
+        if target is not None:
+            parameters = target.parameters if part == "inputs" else target.init_parameters
+            more = more or any(p.kind == "var_keyword" for p in parameters)
+        from_factory = "factory" in call
+        self.groups.append(SetupGroup(id=part, title=title, more=more and not from_factory))
+        if from_factory:
+            self.factory(part, call["factory"])
+        else:
+            self.arguments(part, sound_call(call))
+        options = [
+            SetupOption(value="arguments", text="arguments", help="Values that the form has."),
+            SetupOption(value="factory", text="factory", help="A function of a workspace file makes them."),
+        ]
+        source = "factory" if from_factory else "arguments"
+        self.add(
+            (part, "source"), "choice", "source",
+            group=part, value=source, text=source, options=options, advanced=True,
+            help="Where the arguments come from: this form, or a Python function.",
+        )  # fmt: skip
+
+    def arguments(self, part: str, call: dict[str, Any]) -> None:
+        shown: set[Key] = set()
+        if self.state.target is not None:
+            for slot in slots(self.state.target, part, call):
+                shown.add(slot.key)
+                self.slot(part, slot)
+        for index, value in enumerate(call["args"]):
+            if (part, "args", index) not in shown:
+                self.value((part, "args", index), value, Hint(), f"args[{index}]", group=part)
+        for name, value in call["kwargs"].items():
+            if (part, "kwargs", name) not in shown:
+                self.value((part, "kwargs", name), value, Hint(), name, group=part)
+
+    def slot(self, part: str, slot: Slot) -> None:
+        parameter = slot.parameter
+        value = value_at(self.table, slot.key)
+        reason = slot.hint.only_factory
+        text = f"It takes {reason}, which only a factory can make." if reason else ""
+        self.value(
+            slot.key, value, slot.hint, parameter.name,
+            group=part, annotation=parameter.annotation, default=parameter.default,
+            required=parameter.default is None, help=text,
+        )  # fmt: skip
+
+    def value(self, key: Key, value: Any, hint: Hint, label: str, **details: Any) -> None:
+        if hint.optional:
+            self.optional.add(show_key(key))
+        if value is ... or is_ask(value):
+            kind = hint.type
+            details["help"] = details.get("help") or _HELPS.get(kind, "")
+            self.add(key, kind, label, options=_options(hint), **details)
+            return
+        match value:
+            case {"kind": "tensor"}:
+                self.tensor(key, cast("dict[str, Any]", value), label, **details)
+            case {"kind": "tuple", "items": list()}:
+                items = cast("list[Any]", value["items"])
+                self.container(key, "tuple", value, list(enumerate(items)), hint, label, details)
+            case {"kind": "none"}:
+                kind = hint.type if hint.type not in {"tensor", "list", "tuple", "table"} else "value"
+                self.add(key, kind, label, text="None", value=value, options=_options(hint), **details)
+            case {"kind": "dict", "items": dict()}:
+                pairs = list(cast("dict[str, Any]", value["items"]).items())
+                self.container(key, "table", value, pairs, hint, label, details)
+            case dict():
+                pairs = list(cast("dict[str, Any]", value).items())
+                self.container(key, "table", value, pairs, hint, label, details)
+            case list():
+                self.container(key, "list", value, list(enumerate(cast("list[Any]", value))), hint, label, details)
+            case _:
+                self.scalar(key, value, hint, label, details)
+
+    def scalar(self, key: Key, value: Any, hint: Hint, label: str, details: dict[str, Any]) -> None:
+        match value, hint.type:
+            case _, "choice":
+                kind: FieldType = "choice" if value in hint.options else "value"
+            case bool(), _:
+                kind = "boolean"
+            case int(), "number":
+                kind = "number"
+            case int(), _:
+                kind = "integer"
+            case float(), _:
+                kind = "number"
+            case str(), "string":
+                kind = "string"
+            case _:
+                kind = "value"
+        if kind in {"boolean", "integer", "number"} and hint.type in {"value", "string", "tensor"}:
+            kind = "value"  # it may as well become something else
+        text = value if kind in {"string", "choice"} and isinstance(value, str) else show_value(value)
+        self.add(key, kind, label, text=text, value=value, options=_options(hint), **details)
+
+    def tensor(self, key: Key, tensor: dict[str, Any], label: str, **details: Any) -> None:
+        group = details["group"]
+        inner = show_key(key)
+        self.add(key, "tensor", label, text=show_value(tensor), value=tensor, parts=True, **details)
+        part: dict[str, Any] = {"group": group, "parent": inner, "required": True}
+        dtype = tensor.get("dtype", UNKNOWN)
+        stated = not is_open(dtype)
+        dtypes = [SetupOption(value=name, text=name) for name in _COMMON_DTYPES]
+        self.add(
+            (*key, "dtype"), "dtype", "dtype",
+            text=str(dtype) if stated else "", value=dtype if stated else msgspec.UNSET, options=dtypes, **part,
+        )  # fmt: skip
+        shape: Any = tensor.get("shape", UNKNOWN)
+        unknown = shape == UNKNOWN or (isinstance(shape, list) and UNKNOWN in shape)
+        self.add(
+            (*key, "shape"), "shape", "shape",
+            text=show_shape(shape), value=msgspec.UNSET if unknown else shape,
+            help="Dimensions, such as 2, 3; [] for a scalar. A name stands for one number wherever it is.", **part,
+        )  # fmt: skip
+        extra: dict[str, Any] = {"group": group, "parent": inner, "advanced": True}
+        if "requires_grad" in tensor:
+            grad = tensor["requires_grad"]
+            self.add((*key, "requires_grad"), "boolean", "requires_grad", text=show_value(grad), value=grad, **extra)
+        generator: Any = tensor.get("generator", msgspec.UNSET)
+        if not str(dtype).startswith("key<"):
+            self.add(
+                (*key, "generator"), "value", "generator",
+                text="" if generator is msgspec.UNSET else show_value(generator), value=generator,
+                default='{ kind = "ones" }',
+                help='Its elements, where they matter: { kind = "normal" }, { kind = "randint", high = 100 }.', **extra,
+            )  # fmt: skip
+
+    def container(
+        self,
+        key: Key,
+        kind: FieldType,
+        value: Any,
+        pairs: Sequence[tuple[str | int, Any]],
+        hint: Hint,
+        label: str,
+        details: dict[str, Any],
+    ) -> None:
+        plain = all(isinstance(item, _SCALARS) for _, item in pairs)
+        split = bool(pairs) and not plain and len(self.fields) + len(pairs) <= _MOST_FIELDS
+        self.add(key, kind, label, text=show_value(value), value=value, parts=split, **details)
+        if not split:
+            return
+        inside = (*key, "items") if isinstance(value, dict) and "items" in value and "kind" in value else key
+        for part, item in pairs:
+            name = f"{label}[{part}]" if isinstance(part, int) else part
+            item_hint = _item_hint(hint, part)
+            self.value(
+                (*inside, part), item, item_hint, name, group=details["group"], parent=show_key(key), required=True
+            )
+
+    def factory(self, part: str, factory: Any) -> None:
+        table = cast("dict[str, Any]", factory) if isinstance(factory, dict) else {}
+        made = "the model" if part == "init" else "the inputs"
+        texts = {
+            "file": "A Python file of the workspace folder, relative to it, such as setups/batch.py.",
+            "callable": f"The function in it that makes {made}.",
+        }
+        for name, text in texts.items():
+            value = table.get(name, msgspec.UNSET)
+            self.add(
+                (part, "factory", name), "string", name,
+                group=part, text=str(value) if value is not msgspec.UNSET else "", value=value,
+                required=True, help=text,
+            )  # fmt: skip
+        self.value((part, "factory", "kwargs"), table.get("kwargs", ...), Hint(type="table"), "kwargs", group=part)
+
+    # --- the rest ---
+
+    def named_dimensions(self) -> None:
+        names = [name for shape in shapes_in(self.table) for dim in shape for name in names_in(dim)]
+        if not names:
+            return
+        self.groups.append(
+            SetupGroup(id="dimensions", title="Named dimensions", help="Each name is one number wherever it stands.")
+        )
+        for name in dict.fromkeys(names):
+            number = self.state.dimensions.get(name)
+            self.add(
+                ("dimensions", name), "dimension", name,
+                group="dimensions", required=True,
+                text="" if number is None else str(number), value=msgspec.UNSET if number is None else number,
+            )  # fmt: skip
+
+    def run(self) -> None:
+        self.groups.append(SetupGroup(id="run", title="Trace"))
+        device = self.table.get("device", "cpu")
+        options = [SetupOption(value=name, text=name) for name in dict.fromkeys(["cpu", str(device)])]
+        self.add(
+            ("device",), "string", "device", group="run", text=str(device), value=device, default='"cpu"',
+            options=options, advanced=True, help="cpu or cuda:N, of the capture Python.",
+        )  # fmt: skip
+        seed = self.table.get("seed", 0)
+        self.add(
+            ("seed",), "integer", "seed", group="run", text=show_value(seed), value=seed, default="0", advanced=True,
+            help="For fresh parameters and random streams.",
+        )  # fmt: skip
+        name = self.state.name
+        self.add(
+            ("name",), "string", "profile", group="run", text=name, value=name or msgspec.UNSET, required=True,
+            help="The name in tensorviz.toml.",
+        )  # fmt: skip
+
+
+def _options(hint: Hint) -> list[SetupOption]:
+    if hint.type == "boolean":
+        options = [SetupOption(value=value, text=show_value(value)) for value in (True, False)]
+    else:
+        options = [
+            SetupOption(value=value, text=value if isinstance(value, str) else show_value(value))
+            for value in hint.options
+        ]
+    if hint.optional and options:
+        options.append(SetupOption(value={"kind": "none"}, text="None"))
+    return options
+
+
+_HELPS: Final[dict[str, str]] = {
+    "tensor": "An array, such as float32[2, 3].",
+    "value": 'A number, true, "text", an array such as float32[2, 3], or any TOML value.',
+    "list": "A list, such as [1, 2]. Items are added by their place: a first array as the item [0].",
+    "tuple": 'A tuple, such as { kind = "tuple", items = [1, 2] }.',
+    "table": "A table, such as { a = 1 }.",
+}
+
+
+def _item_hint(hint: Hint, part: str | int) -> Hint:
+    if hint.type == "tuple" and isinstance(part, int) and len(hint.items) > 1:
+        return hint.items[part] if part < len(hint.items) else Hint()
+    return hint.items[0] if hint.items else Hint()
