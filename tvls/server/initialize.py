@@ -10,6 +10,7 @@ from lsprotocol import types as lsp
 
 from tvls import __version__
 from tvls.protocol import types as t
+from tvls.protocol.registry import METHODS
 from tvls.server import configuration, sync
 from tvls.server.code_action import OPEN_KIND, REFRESH_KIND
 from tvls.server.commands import COMMANDS
@@ -75,7 +76,7 @@ def capabilities(server: Server) -> lsp.ServerCapabilities:
         experimental={
             "tvls": {
                 "protocolVersion": PROTOCOL_VERSION,
-                "methods": list(REQUESTS),
+                "methods": [method.name for method in METHODS if method.name in REQUESTS],
                 "tracing": tracing(server),
             }
         },

@@ -64,7 +64,11 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         items, others = cast("list[Any]", one), cast("list[Any]", other)
         return len(items) == len(others) and all(map(same, items, others))
-    return bool(one.__class__ is other.__class__ and one == other)
+    return _kind(one) is _kind(other) and bool(one == other)
+
+
+def _kind(value: object) -> type[object]:
+    return type(value)
 
 
 # --- a new profile ---------------------------------------------------------------------------------------------------
