@@ -331,12 +331,23 @@ class Session:
 
     def view(self, params: t.GraphViewParams) -> t.GraphViewResult:
         opened = self.tools.captures.get(params.capture_id)
-        page = graph.view(opened.index, params.expanded, params.body, params.cursor, params.limit)
+        page = graph.view(
+            opened.index,
+            params.expanded,
+            params.body,
+            params.cursor,
+            params.limit,
+            fold=params.fold,
+            instances=params.instances,
+            hide=params.hide,
+        )
         return t.GraphViewResult(
             nodes=page.nodes,
             edges=page.edges,
             total=page.total,
             next_cursor=page.next_cursor,
+            noise=page.noise,
+            hidden=page.hidden,
             freshness=self._freshness(opened),
             coverage=opened.capture["coverage"],
             evidence=opened.capture["evidence"],

@@ -272,6 +272,16 @@ class Model:
         return {target: Counter((s, a) for s, a, _ in flow) for target, flow in flows.items()}
 
 
+def whole(node: str) -> str:
+    """A scope's node for any of its segments."""
+    return f"scope:{node.split(':', 2)[2]}" if node.startswith("segment:") else node
+
+
+def with_segments(index: GraphIndex, scopes: set[str], body: str | None = None) -> set[str]:
+    """Ids of scopes with those of all their segments."""
+    return {node for node in index.graph(body).scopes_by_node if whole(node) in scopes}
+
+
 @settings(max_examples=100, deadline=None)
 @given(documents(), st.data())
 def test_views_agree_with_the_model(found: dict[str, Any], data: st.DataObject) -> None:
@@ -280,20 +290,28 @@ def test_views_agree_with_the_model(found: dict[str, Any], data: st.DataObject) 
         scope_ids = [f"scope:{scope['id']}" for scope in graph["scopes"]]
         expanded = data.draw(st.sets(st.sampled_from(scope_ids)))
         model = Model(graph, expanded, body is None)
-        shown = view(index, expanded, body, limit=2000)
+        shown = view(index, with_segments(index, expanded, body), body, limit=2000)
+        divided = {whole(node) for node in index.graph(body).scopes_by_node if node.startswith("segment:")}
 
         places = {node.id: at for at, node in enumerate(shown.nodes)}
         assert len(places) == len(shown.nodes) == shown.total
         inner = {node for node in places if not node.startswith(("const:", "out:"))}
-        assert inner == model.visible()
+        assert {whole(node) for node in inner} == model.visible()
 
         flows: dict[str, Counter[tuple[str, int | None]]] = {}
         for edge in shown.edges:
             assert edge.source in places
             if edge.target.startswith("out:"):
                 continue
-            flows.setdefault(edge.target, Counter())[edge.source, edge.argument] += edge.count
-        assert flows == model.producers()
+            if whole(edge.source) != whole(edge.target):
+                flows.setdefault(whole(edge.target), Counter())[whole(edge.source), edge.argument] += edge.count
+        wanted_flows = model.producers()
+        assert {target: set(flow) for target, flow in flows.items()} == {t: set(f) for t, f in wanted_flows.items()}
+        for target, flow in flows.items():  # several segments may each read the same value
+            if target not in divided:
+                assert {k: n for k, n in flow.items() if k[0] not in divided} == {
+                    k: n for k, n in wanted_flows[target].items() if k[0] not in divided
+                }
 
         outputs = [node for node in shown.nodes if node.kind == "output"]
         wanted = graph["outputs"].get("tuple") if body is None else None
@@ -301,12 +319,15 @@ def test_views_agree_with_the_model(found: dict[str, Any], data: st.DataObject) 
             sources = {edge.target: edge.source for edge in shown.edges if edge.target.startswith("out:")}
             assert len(outputs) == len(wanted)
             for node, leaf in zip(outputs, wanted, strict=True):
-                assert sources[node.id] == (model.source(leaf["value"]) or f"const:{leaf['value']}")
+                assert whole(sources[node.id]) == (model.source(leaf["value"]) or f"const:{leaf['value']}")
 
         for node in shown.nodes:
             if node.parent:
                 assert places[node.parent] < places[node.id]
                 assert shown.nodes[places[node.parent]].expanded
+        # No node reads from a later one, so boxes make no cycle, whatever is expanded.
+        for edge in shown.edges:
+            assert places[edge.source] < places[edge.target]
         # Operations of one parent, and so of a flat program, stand in program order.
         order = {f"op:{o['id']}": at for at, o in enumerate(graph["operations"])}
         for parent in {node.parent for node in shown.nodes}:
@@ -333,6 +354,50 @@ def test_pages_add_up_to_the_view(found: dict[str, Any], data: st.DataObject, li
         assert len(page.nodes) == limit
     assert nodes == whole.nodes
     assert edges == whole.edges
+
+
+def interleaved() -> dict[str, Any]:
+    """A scope whose second operation reads what is made outside of it from its first."""
+    return document(
+        inputs={"args": [{"value": 0}], "kwargs": {}},
+        outputs={"value": 3},
+        values=[value("input"), value(), value(), value()],
+        scopes=[{"id": "", "parent": None, "kind": "root"}, {"id": "f", "parent": 0, "kind": "jit", "name": "f"}],
+        operations=[operation("f/sin.0", [0], [1], 1), operation("cos.0", [1], [2]), operation("f/neg.0", [2], [3], 1)],
+    )
+
+
+def test_a_scope_that_would_make_a_cycle_is_shown_in_segments() -> None:
+    index = GraphIndex(as_capture(interleaved()))
+    shown = view(index)
+    assert ids(shown.nodes) == ["in:args[0]", "scope:f", "op:cos.0", "segment:2:f", "out:result"]
+    segments = [node.segment for node in shown.nodes if node.segment]
+    assert [(segment.number, segment.count) for segment in segments] == [(1, 2), (2, 2)]
+    assert edge_list(shown) == [
+        ("in:args[0]", "scope:f", 1, None),
+        ("scope:f", "op:cos.0", 1, 0),
+        ("op:cos.0", "segment:2:f", 1, None),
+        ("segment:2:f", "out:result", 1, None),
+    ]
+    opened = view(index, ["segment:2:f"])
+    assert [(node.id, node.parent) for node in opened.nodes if node.parent] == [("op:f/neg.0", "segment:2:f")]
+    assert details(index, "segment:2:f").node.operands[0].producer == "op:cos.0"
+
+
+@settings(max_examples=50, deadline=None)
+@given(documents(), st.data(), st.booleans(), st.sets(st.sampled_from(["constant", "parameter", "shape"])))
+def test_no_view_has_a_cycle(found: dict[str, Any], data: st.DataObject, fold: bool, hide: set[str]) -> None:
+    index = GraphIndex(as_capture(found))
+    for body, _ in graphs_of(found):
+        scopes = sorted(index.graph(body).scopes_by_node)
+        expanded = data.draw(st.sets(st.sampled_from(scopes)))
+        shown = view(index, expanded, body, limit=2000, fold=fold, hide=hide)
+        places = {node.id: at for at, node in enumerate(shown.nodes)}
+        assert len(places) == len(shown.nodes) == shown.total
+        for edge in shown.edges:
+            assert places[edge.source] < places[edge.target]
+        for node in shown.nodes:
+            assert not node.parent or shown.nodes[places[node.parent]].expanded
 
 
 @settings(max_examples=50, deadline=None)

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from itertools import islice
 
 from tvls.capture.document import Operand
+from tvls.graph.costs import operation_costs, scope_costs
 from tvls.graph.index import Graph, Port, body_id
+from tvls.graph.noise import operation_noise, parameter_inputs
 from tvls.graph.text import literal_text, scope_label, short_type
 from tvls.protocol import types as t
 
@@ -60,6 +62,8 @@ def operation_node(graph: Graph, index: int, parent: str, body: str | None, limi
             opaque=operation.get("opaque"),
             outputs=[value_info(graph, value) for value in outputs],
             source=graph.innermost(operation["frames"]),
+            costs=operation_costs(graph, index),
+            noise=operation_noise(graph)[index],
         )
     read = list(dict.fromkeys(read))
     state = [value for value in read if graph.values[value]["role"] == "state"]
@@ -78,6 +82,8 @@ def operation_node(graph: Graph, index: int, parent: str, body: str | None, limi
         constants_total=_total(len(constants), limit),
         bodies=body_infos(graph, index, body),
         source=graph.innermost(operation["frames"]),
+        costs=operation_costs(graph, index),
+        noise=operation_noise(graph)[index],
     )
 
 
@@ -100,11 +106,12 @@ def scope_node(
     """A scope; expanded, it lists no values, since its contents do."""
     scope = graph.scopes[index]
     flow = graph.flow
+    number, count = graph.segment(index)
     outputs = () if expanded else flow.outputs.get(index, {})
     state = () if expanded else flow.state.get(index, {})
     constants = () if expanded else flow.constants.get(index, {})
     return t.Node(
-        id=f"scope:{scope['id']}",
+        id=graph.scope_node_id(index),
         kind="scope",
         label=scope_label(scope),
         parent=parent,
@@ -120,12 +127,15 @@ def scope_node(
         constants=_listed(graph, constants, limit),
         constants_total=_total(len(constants), limit),
         source=graph.innermost(graph.call_frames[index]),
+        costs=scope_costs(graph, index),
+        segment=t.SegmentInfo(number=number, count=count) if count > 1 else None,
     )
 
 
 def input_node(graph: Graph, port: Port) -> t.Node:
     value = operand_value(graph, port.operand)
-    return t.Node(id=port.id, kind="input", label=value.name or port.place, outputs=[value])
+    noise = "parameter" if port.operand.get("value") in parameter_inputs(graph) else None
+    return t.Node(id=port.id, kind="input", label=value.name or port.place, outputs=[value], noise=noise)
 
 
 def output_node(graph: Graph, port: Port) -> t.Node:
@@ -139,7 +149,11 @@ def constant_node(graph: Graph, value: int) -> t.Node:
     """A constant or a state value that is an output of the program as it is."""
     info = value_info(graph, value)
     return t.Node(
-        id=f"const:{value}", kind="constant", label=info.name or short_type(info.shape, info.dtype), outputs=[info]
+        id=f"const:{value}",
+        kind="constant",
+        label=info.name or short_type(info.shape, info.dtype),
+        outputs=[info],
+        noise="constant",
     )
 
 

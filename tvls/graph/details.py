@@ -46,17 +46,17 @@ def _details(graph: Graph, node: str, body: str | None, freshness: t.Freshness) 
     if kind == "op":
         at = graph.operations_by_id[key]
         operation = graph.operations[at]
-        around = graph.scope_chain(operation["scope"])
+        around = graph.scope_chain(graph.home[at])
         return t.NodeDetails(
             node=operation_node(graph, at, _parent(graph, around), body, limit=None),
             operands=[_operand(graph, operand) for operand in operation["inputs"]],
             results=[_result(graph, value, graph.uses.get(value, ())) for value in operation["outputs"]],
             params=operation["params"],
-            scope_path=graph.scope_path(operation["scope"]),
+            scope_path=graph.scope_path(graph.home[at]),
             freshness=freshness,
         )
-    if kind == "scope":
-        at = graph.scopes_by_id[key]
+    if node in graph.scopes_by_node:
+        at = graph.scopes_by_node[node]
         around = graph.scope_chain(at)[:-1]
         flow = graph.flow
         return t.NodeDetails(
@@ -94,8 +94,8 @@ def _frames_of(graph: Graph, node: str) -> list[int]:
     kind, _, key = node.partition(":")
     if kind == "op" and key in graph.operations_by_id:
         return graph.operations[graph.operations_by_id[key]]["frames"]
-    if kind == "scope" and key in graph.scopes_by_id:
-        return graph.call_frames[graph.scopes_by_id[key]]
+    if node in graph.scopes_by_node:
+        return graph.call_frames[graph.scopes_by_node[node]]
     if node in graph.ports_by_id or node in (f"const:{value}" for value in graph.quiet_outputs):
         return []
     raise node_not_found(node)
@@ -103,7 +103,7 @@ def _frames_of(graph: Graph, node: str) -> list[int]:
 
 def _parent(graph: Graph, around: list[int]) -> str:
     visible = [scope for scope in around if scope not in graph.wrappers]
-    return f"scope:{graph.scopes[visible[-1]]['id']}" if visible else ""
+    return graph.scope_node_id(visible[-1]) if visible else ""
 
 
 def _operand(graph: Graph, operand: Operand) -> t.OperandInfo:
@@ -137,5 +137,5 @@ def _outside(graph: Graph, scope: int, value: int) -> Iterable[Use]:
     return (
         use
         for use in graph.uses.get(value, ())
-        if scope not in graph.scope_chain(graph.operations[use.operation]["scope"])
+        if scope not in graph.scope_chain(graph.home[use.operation])
     )

@@ -564,7 +564,7 @@ def _result(index: GraphIndex, frame: int) -> _Result | None:
 
     last = [step for step in steps if key(step) == key(final)]
     runs = min(len(last), sum(key(step) == key(steps[0]) for step in steps))
-    if len({(step.located.body, step.located.graph.operations[step.operation]["scope"]) for step in last}) == 1:
+    if len({(step.located.body, step.located.graph.home[step.operation]) for step in last}) == 1:
         # Nothing tells one run from the next; a library may as well have done the same several times in one.
         at = index.capture["frames"][frame]
         seen = observations(index).runs(at["path"], at["line"], at.get("endLine", at["line"]))
@@ -609,7 +609,7 @@ def is_backward(index: GraphIndex, located: Located, operation: int) -> bool:
     """Whether an operation belongs to a gradient: it, or the operation whose body it is in, was transposed."""
     kept: dict[tuple[str | None, int], bool] = index.caches.setdefault("backward", {})
     graph = located.graph
-    scope = graph.operations[operation]["scope"]
+    scope = graph.home[operation]
     known = kept.get((located.body, scope))
     if known is None:
         known = any(scope_label(graph.scopes[at]).startswith("transpose(") for at in graph.scope_chain(scope))

@@ -7,7 +7,7 @@ its own). All but the raw lists is built when it is first asked for, in passes l
 from __future__ import annotations
 
 import gc
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import quote, unquote
 
 from tvls.capture.document import Body, Capture, Frame, Operand, Operation, Scope, Tree, Value
+from tvls.graph.order import Part, reading_order
 from tvls.graph.text import child_place, scope_label
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
@@ -41,6 +42,17 @@ class Flow(NamedTuple):
     outputs: dict[int, dict[int, None]]
     state: dict[int, dict[int, None]]
     constants: dict[int, dict[int, None]]
+
+
+class Segments(NamedTuple):
+    """Scopes as they can be boxes: each as often as its operations need it, in reading order."""
+
+    parts: list[Part]
+    scopes: list[Scope]
+    home: list[int]
+    """For each operation the scope that it stands in."""
+    numbers: list[tuple[int, int]]
+    """For each scope which segment it is, from 1, and of how many; empty where no scope has several."""
 
 
 class Use(NamedTuple):
@@ -72,7 +84,7 @@ class Graph:
     ) -> None:
         self.values = values
         self.operations = operations
-        self.scopes = scopes
+        self._captured_scopes = scopes
         self.bodies = bodies
         self.frames = frames
         self.outputs = outputs
@@ -82,8 +94,21 @@ class Graph:
         """Values as they travel, made when they are first asked for."""
         self.scope_nodes: dict[int, t.Node] = {}
         """Collapsed scopes as they are drawn; the capture does not change, and so neither do they."""
-        self.layouts: OrderedDict[frozenset[str], Any] = OrderedDict()
+        self.layouts: OrderedDict[Any, Any] = OrderedDict()
         """The last layouts of `view`, which owns them."""
+        self.work: dict[str, Any] = {}
+        """Of `costs`."""
+        self.scope_costs: dict[int, t.Costs] = {}
+        self.noise: list[Any] | None = None
+        """Of `noise`, as the two below."""
+        self.scope_noise: list[tuple[int, ...]] | None = None
+        self.parameter_inputs: dict[int, None] | None = None
+        self.folds: Any = None
+        """Of `folds`, as the two below."""
+        self.fold_infos: dict[tuple[int, int], t.FoldInfo] = {}
+        self.body_keys: dict[int, bytes] = {}
+        self.rows: dict[tuple[int, bool, frozenset[str]], Any] = {}
+        """Children of scopes as views show them; of `view`."""
 
     # --- values ----------------------------------------------------------------------------------------------------
 
@@ -159,6 +184,48 @@ class Graph:
     # --- scopes ----------------------------------------------------------------------------------------------------
 
     @cached_property
+    def segments(self) -> Segments:
+        """Reading order. A scope that cannot be one box without a cycle between boxes is several scopes here."""
+        captured = self._captured_scopes
+        parts = reading_order(self.operations, captured, self.producer)
+        if len(parts) == len(captured):
+            return Segments(parts, captured, [operation["scope"] for operation in self.operations], [])
+        counts = Counter(part.scope for part in parts)
+        reached: Counter[int] = Counter()
+        scopes: list[Scope] = []
+        numbers: list[tuple[int, int]] = []
+        home = [0] * len(self.operations)
+        for at, part in enumerate(parts):  # a part stands before those inside it
+            reached[part.scope] += 1
+            numbers.append((reached[part.scope], counts[part.scope]))
+            scope = captured[part.scope]
+            scopes.append({**scope, "parent": part.parent.scope if part.parent else None})
+            part.scope = at
+            for item in part.items:
+                if isinstance(item, int):
+                    home[item] = at
+        return Segments(parts, scopes, home, numbers)
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """Of the capture, but a scope that cannot be one box has an entry for each of its segments."""
+        return self.segments.scopes
+
+    @property
+    def home(self) -> list[int]:
+        """For each operation the scope that it stands in."""
+        return self.segments.home
+
+    def segment(self, scope: int) -> tuple[int, int]:
+        """Which segment of its scope this is, from 1, and of how many."""
+        return self.segments.numbers[scope] if self.segments.numbers else (1, 1)
+
+    def scope_node_id(self, scope: int) -> str:
+        number, _ = self.segment(scope)
+        id = self.scopes[scope]["id"]
+        return f"scope:{id}" if number == 1 else f"segment:{number}:{id}"
+
+    @cached_property
     def children(self) -> list[list[int]]:
         """For each scope its operations and child scopes, a scope standing where its first operation does.
 
@@ -177,8 +244,7 @@ class Graph:
             for inner in reversed(chain):
                 children[self.parent(inner)].append(~inner)
 
-        for index, operation in enumerate(self.operations):
-            scope = operation["scope"]
+        for index, scope in enumerate(self.home):
             if not placed[scope]:
                 place(scope)
             children[scope].append(index)
@@ -200,8 +266,8 @@ class Graph:
     def operation_counts(self) -> list[int]:
         """For each scope the number of operations inside, however deep."""
         counts = [0] * len(self.scopes)
-        for operation in self.operations:
-            counts[operation["scope"]] += 1
+        for scope in self.home:
+            counts[scope] += 1
         for scope in range(len(self.scopes) - 1, 0, -1):
             counts[self.parent(scope)] += counts[scope]
         return counts
@@ -232,7 +298,7 @@ class Graph:
 
     def scopes_to_expand(self, scope: int) -> list[str]:
         """Scope nodes, from the outside in, that must be expanded to see what stands directly in `scope`."""
-        return [f"scope:{self.scopes[s]['id']}" for s in self.scope_chain(scope) if s not in self.wrappers]
+        return [self.scope_node_id(s) for s in self.scope_chain(scope) if s not in self.wrappers]
 
     def scope_path(self, scope: int) -> list[str]:
         return [scope_label(self.scopes[s]) for s in self.scope_chain(scope)]
@@ -249,7 +315,7 @@ class Graph:
         for scope, parent in enumerate(parents):
             if parent is not None:
                 depth[scope] = depth[parent] + 1
-        home = [operation["scope"] for operation in self.operations]
+        home = self.home
         producer = self.producer
         roles = [value["role"] for value in self.values]
 
@@ -304,8 +370,8 @@ class Graph:
         """For each scope the frames, innermost first, that all operations inside share: where it was called from."""
         shared: list[list[int] | None] = [None] * len(self.scopes)
         last: list[list[int] | None] = [None] * len(self.scopes)
-        for operation in self.operations:
-            scope, frames = operation["scope"], operation["frames"]
+        for scope, operation in zip(self.home, self.operations, strict=True):
+            frames = operation["frames"]
             known = shared[scope]
             if known is None:
                 shared[scope] = frames
@@ -338,8 +404,9 @@ class Graph:
         return {operation["id"]: index for index, operation in enumerate(self.operations)}
 
     @cached_property
-    def scopes_by_id(self) -> dict[str, int]:
-        return {scope["id"]: index for index, scope in enumerate(self.scopes)}
+    def scopes_by_node(self) -> dict[str, int]:
+        """Id of a scope's node → the scope."""
+        return {self.scope_node_id(scope): scope for scope in range(len(self.scopes))}
 
     @cached_property
     def ports_by_id(self) -> dict[str, Port]:
@@ -439,8 +506,13 @@ class GraphIndex:
         """Computes what the first view and hover need, so that they answer at once. May run in a thread of its own."""
         from tvls.graph.positions import positions
 
+        from tvls.graph.costs import scope_work
+        from tvls.graph.folds import folds
+        from tvls.graph.noise import scope_noise
+
         graph = self.program
         with collector_paused():
+            _ = (graph.scopes_by_node, scope_work(graph), scope_noise(graph), folds(graph))
             _ = (graph.slots, graph.operation_counts, graph.flow, graph.call_frames, graph.inputs, graph.uses)
             positions(self)
 

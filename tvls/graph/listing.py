@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tvls.capture.document import BodyRef, Operand, Scope
 from tvls.graph.alike import Alike
 from tvls.graph.index import Graph
-from tvls.graph.order import Part, reading_order
+from tvls.graph.order import Part
 from tvls.graph.text import literal_text, plural, scope_label, short_type, value_text
 
 _VALUES_SHOWN = 8
@@ -99,7 +99,7 @@ def _level(graph: Graph, known: dict[int, _Listed], indent: str, depth: int, *, 
     """Everything in one graph."""
     listed = known.get(id(graph))
     if listed is None:
-        parts = reading_order(graph)
+        parts = graph.segments.parts
         listed = known[id(graph)] = _Listed(parts[0], Alike(graph, parts), _repeated(graph))
     return _Level(graph, listed, iter(listed.alike.runs(listed.root.items)), indent, depth, counted)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tvls.graph.index import Graph
+from tvls.capture.document import Operation, Scope
 
 
 @dataclass(eq=False, slots=True)
@@ -13,6 +13,7 @@ class Part:
     """Operations of one scope that are read together. A scope has several only where its values make that necessary."""
 
     scope: int
+    """By its index among the scopes of the capture, then among those of the `Graph`, where each part has its own."""
     parent: Part | None = None
     slot: int = 0
     """Position among the items of the parent."""
@@ -26,18 +27,18 @@ class Part:
     """Scope → its last part among the items."""
 
 
-def reading_order(graph: Graph) -> list[Part]:
+def reading_order(operations: Sequence[Operation], scopes: Sequence[Scope], producer: Sequence[int]) -> list[Part]:
     """Parts of a graph, the root first, each before those inside it.
 
     An operation joins what there is of its scope where everything that it reads is made by then; otherwise its scope is
     continued further down. So each operation follows those whose values it reads, for any order of the operations that
-    the program itself allows. Scopes without operations come last in their parent.
+    the program itself allows. Scopes without operations come last in their parent. `producer`: value → the operation
+    that makes it, or -1.
     """
     root = Part(0)
     parts = [root]
     homes: list[Part] = []  # of each operation, its part and the position there
     slots: list[int] = []
-    producer = graph.producer
     chains: dict[int, list[int]] = {}
 
     def add_part(parent: Part, scope: int) -> Part:
@@ -46,6 +47,14 @@ def reading_order(graph: Graph) -> list[Part]:
         parent.latest[scope] = part
         parts.append(part)
         return part
+
+    def chain_of(scope: int) -> list[int]:
+        chain: list[int] = []
+        while scope:
+            chain.append(scope)
+            scope = scopes[scope]["parent"] or 0
+        chain.reverse()
+        return chain
 
     def made_by(part: Part, made: list[int], slot: int) -> bool:
         """Whether all that is made inside `part` is made by the end of its item at `slot`."""
@@ -60,12 +69,12 @@ def reading_order(graph: Graph) -> list[Part]:
 
     here = root
     at_end = True  # `here` and all around it are the last items where they stand
-    for index, operation in enumerate(graph.operations):
+    for index, operation in enumerate(operations):
         scope = operation["scope"]
         if not (at_end and scope == here.scope):
             chain = chains.get(scope)
             if chain is None:
-                chain = chains[scope] = graph.scope_chain(scope)
+                chain = chains[scope] = chain_of(scope)
             made = [by for o in operation["inputs"] if (v := o.get("value")) is not None and (by := producer[v]) >= 0]
             here, at_end = root, True
             for inner in chain:
@@ -80,10 +89,11 @@ def reading_order(graph: Graph) -> list[Part]:
         homes.append(here)
         slots.append(len(here.items))
         here.items.append(index)
-    for scope in range(1, len(graph.scopes)):
-        if graph.operation_counts[scope] == 0:
+    seen = {part.scope for part in parts}
+    for scope in range(1, len(scopes)):
+        if scope not in seen:
             at = root
-            for inner in graph.scope_chain(scope):
+            for inner in chain_of(scope):
                 at = at.latest.get(inner) or add_part(at, inner)
     for part in reversed(parts):
         part.count += sum(type(item) is int for item in part.items)

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import NamedTuple, cast
 
 from tvls.capture.document import Frame
+from tvls.graph.folds import instances_to_see
 from tvls.graph.index import Graph, GraphIndex, Located
 from tvls.protocol import types as t
 
@@ -169,6 +170,7 @@ def operation_hit(index: GraphIndex, located: Located, operation: int) -> t.Node
         capture_id=index.capture_id,
         node=f"op:{found['id']}",
         label=found["primitive"],
-        scopes=graph.scopes_to_expand(found["scope"]),
+        scopes=graph.scopes_to_expand(graph.home[operation]),
         body=located.body,
+        instances=instances_to_see(graph, graph.home[operation]),
     )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tvls.capture.document import Value
 from tvls.graph.cursor import question, read_cursor, write_cursor
+from tvls.graph.folds import instances_to_see
 from tvls.graph.index import Graph, GraphIndex, Located
 from tvls.graph.positions import operation_hit
 from tvls.graph.text import scope_label, short_dtype
@@ -152,8 +153,7 @@ def _program_matches(index: GraphIndex, located: Located, query: Query) -> Itera
     operation_matches = _operation_test(index, graph, query)
     scopes_wanted = bool(query.words) and not query.shapes and not query.lines
     passed = [at in graph.wrappers for at in range(len(graph.scopes))]  # wrappers are not nodes of a view
-    for at, operation in enumerate(graph.operations):
-        scope = operation["scope"]
+    for at, scope in enumerate(graph.home):
         if scopes_wanted and not passed[scope]:
             for outer in graph.scope_chain(scope):
                 if not passed[outer]:
@@ -181,7 +181,7 @@ def _scope_text(graph: Graph, at: int) -> str:
 
 
 def _operation_test(index: GraphIndex, graph: Graph, query: Query) -> Callable[[int], bool]:
-    operations, values = graph.operations, graph.values
+    operations, values, home = graph.operations, graph.values, graph.home
     lines = [_frames_on_line(index, path, line) for path, line in query.lines]
     primitive_hits: dict[tuple[str, int], list[str]] = {}
     names = {
@@ -191,7 +191,7 @@ def _operation_test(index: GraphIndex, graph: Graph, query: Query) -> Callable[[
     def words_left(at: int) -> list[str]:
         """Words that neither the primitive nor the scope has: many operations share both."""
         operation = operations[at]
-        key = (operation["primitive"], operation["scope"])
+        key = (operation["primitive"], home[at])
         known = primitive_hits.get(key)
         if known is None:
             text = f"{key[0]}\n{_scope_text(graph, key[1])}".lower()
@@ -234,10 +234,11 @@ def _hit(index: GraphIndex, entry: _Entry) -> t.NodeHit:
         scope = graph.scopes[at]
         return t.NodeHit(
             capture_id=index.capture_id,
-            node=f"scope:{scope['id']}",
+            node=graph.scope_node_id(at),
             label=scope_label(scope),
             scopes=graph.scopes_to_expand(graph.parent(at)),
             body=located.body,
+            instances=instances_to_see(graph, at),
         )
     port = (graph.inputs if kind == "in" else graph.outputs)[at]
     value = port.operand.get("value")
