@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from tvls.capture.document import Operation, Value
+from tvls.capture.document import Operand, Operation, Value
 from tvls.graph.index import Graph, GraphIndex
 from tvls.protocol import types as t
 
@@ -285,7 +285,9 @@ def _special(graph: Graph, operation: Operation, sizes: list[int]) -> Work:
     primitive = operation["primitive"]
     if primitive in _CONTRACTIONS:
         shapes = [_shape(graph, operand) for operand in operation["inputs"]]
-        count = contraction_flops(primitive, shapes, graph.values[operation["outputs"][0]]["shape"], operation["params"])
+        count = contraction_flops(
+            primitive, shapes, graph.values[operation["outputs"][0]]["shape"], operation["params"]
+        )
         return Work(0, 0, 1) if count is None else Work(count, count, 0)
     first = operation["inputs"][0].get("value") if operation["inputs"] else None
     if primitive in _READS and first is not None:
@@ -310,7 +312,7 @@ def _special(graph: Graph, operation: Operation, sizes: list[int]) -> Work:
     return Work(0, 0, 1)
 
 
-def _shape(graph: Graph, operand: Any) -> list[int]:
+def _shape(graph: Graph, operand: Operand) -> list[int]:
     value = operand.get("value")
     return graph.values[value]["shape"] if value is not None else operand.get("shape", [])
 
@@ -337,7 +339,7 @@ def contraction_flops(
 
 
 def _dot(operands: Sequence[Sequence[int]], result: Sequence[int], numbers: Any) -> int:
-    contracted = numbers[0][0]
+    contracted: list[int] = numbers[0][0]
     return 2 * prod(result) * prod(operands[0][axis] for axis in contracted)
 
 
@@ -355,7 +357,8 @@ def _convolution(operands: Sequence[Sequence[int]], params: dict[str, Any]) -> i
     """Multiplications with padding, and with the holes of a dilated operand, are none."""
     numbers = params["dimension_numbers"]
     lhs, rhs = operands[0], operands[1]
-    lhs_spec, rhs_spec = numbers["lhs_spec"], numbers["rhs_spec"]
+    lhs_spec: list[int] = numbers["lhs_spec"]
+    rhs_spec: list[int] = numbers["rhs_spec"]
     spatial = range(2, len(lhs_spec))
     places = 1
     for at in spatial:

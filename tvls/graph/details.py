@@ -134,8 +134,4 @@ def _input_result(graph: Graph, port: Port) -> t.ResultInfo:
 
 def _outside(graph: Graph, scope: int, value: int) -> Iterable[Use]:
     """Uses of a value by operations that do not stand in `scope`, however deep."""
-    return (
-        use
-        for use in graph.uses.get(value, ())
-        if scope not in graph.scope_chain(graph.home[use.operation])
-    )
+    return (use for use in graph.uses.get(value, ()) if scope not in graph.scope_chain(graph.home[use.operation]))

@@ -301,9 +301,7 @@ def _add(graph: Graph, run: list[int], found: dict[int, tuple[Fold, int]]) -> No
         first = last + 1
 
 
-def _last_alike(
-    graph: Graph, run: list[int], operations: list[list[int]], wirings: list[_Wiring], first: int
-) -> int:
+def _last_alike(graph: Graph, run: list[int], operations: list[list[int]], wirings: list[_Wiring], first: int) -> int:
     """The last scope up to which each is wired, and joined to the one before it, as the first ones are."""
     producer = graph.producer
     where: dict[int, tuple[int, int]] = {}  # operation of the run → which scope, and its place there

@@ -362,9 +362,7 @@ def _fold_node(graph: Graph, layout: Layout, fold: Fold, parent: str) -> t.Node:
 # --- edges -----------------------------------------------------------------------------------------------------------
 
 
-def _edge(
-    graph: Graph, source: Source, target: str, value: int, argument: int | None = None, count: int = 1
-) -> t.Edge:
+def _edge(graph: Graph, source: Source, target: str, value: int, argument: int | None = None, count: int = 1) -> t.Edge:
     return t.Edge(
         source=source.node,
         target=target,
