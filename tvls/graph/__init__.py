@@ -4,6 +4,7 @@ Pure functions over a `GraphIndex`: no files, no LSP.
 """
 
 from tvls.graph.details import Details, details, sources
+from tvls.graph.folds import fold_details
 from tvls.graph.hover import HoverText, hover
 from tvls.graph.index import GraphIndex
 from tvls.graph.load import load
@@ -21,6 +22,7 @@ __all__ = [
     "coverage_lines",
     "details",
     "failure_text",
+    "fold_details",
     "hover",
     "load",
     "nodes_at",

@@ -25,48 +25,154 @@ PARAMETER_COLLECTIONS: Final = frozenset(("params", "Param"))
 _BITS = re.compile(r"(?:bfloat|float|uint|int|complex)(\d+)")
 
 _MOVES: Final = frozenset(
-    """
-    broadcast broadcast_in_dim concatenate convert_element_type copy copy_p copy_to_host_async bitcast_convert_type
-    create_token device_put dynamic_slice dynamic_update_slice empty expand_dims full gather get iota mutable_array
-    name optimization_barrier pad pbroadcast pvary random_unwrap random_wrap real imag reduce_precision ref reshape
-    rev reverse scatter select_n sharding_constraint slice split squeeze stop_gradient swap tie_in tile transpose
-    layout_constraint mesh_cast reshard unreshard freeze new_ref axis_index
-    """.split()
+    [
+        "broadcast",
+        "broadcast_in_dim",
+        "concatenate",
+        "convert_element_type",
+        "copy",
+        "copy_p",
+        "copy_to_host_async",
+        "bitcast_convert_type",
+        "create_token",
+        "device_put",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "empty",
+        "expand_dims",
+        "full",
+        "gather",
+        "get",
+        "iota",
+        "mutable_array",
+        "name",
+        "optimization_barrier",
+        "pad",
+        "pbroadcast",
+        "pvary",
+        "random_unwrap",
+        "random_wrap",
+        "real",
+        "imag",
+        "reduce_precision",
+        "ref",
+        "reshape",
+        "rev",
+        "scatter",
+        "select_n",
+        "sharding_constraint",
+        "slice",
+        "split",
+        "squeeze",
+        "stop_gradient",
+        "swap",
+        "tie_in",
+        "tile",
+        "transpose",
+        "layout_constraint",
+        "mesh_cast",
+        "reshard",
+        "unreshard",
+        "freeze",
+        "new_ref",
+        "axis_index",
+    ]
 )
 """Primitives that compute nothing: they move, repeat, select or reinterpret elements."""
 
 _READS: Final = frozenset(
-    """
-    argmax argmin reduce reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor
-    cumlogsumexp cummax cummin cumprod cumsum sort top_k approx_top_k clamp_reduce
-    """.split()
+    [
+        "argmax",
+        "argmin",
+        "reduce",
+        "reduce_and",
+        "reduce_max",
+        "reduce_min",
+        "reduce_or",
+        "reduce_prod",
+        "reduce_sum",
+        "reduce_xor",
+        "cumlogsumexp",
+        "cummax",
+        "cummin",
+        "cumprod",
+        "cumsum",
+        "sort",
+        "top_k",
+        "approx_top_k",
+    ]
 )
 """Primitives that count one for each element of their first operand."""
 
 _SCATTERS: Final = frozenset(
-    """
-    scatter-add scatter-mul scatter-min scatter-max scatter-sub scatter_add scatter_mul scatter_min scatter_max
-    scatter_sub scatter-apply
-    """.split()
+    [
+        "scatter-add",
+        "scatter-mul",
+        "scatter-min",
+        "scatter-max",
+        "scatter-sub",
+        "scatter_add",
+        "scatter_mul",
+        "scatter_min",
+        "scatter_max",
+        "scatter_sub",
+        "scatter-apply",
+    ]
 )
 _WINDOWS: Final = frozenset(
-    """
-    reduce_window reduce_window_sum reduce_window_max reduce_window_min select_and_gather_add select_and_scatter_add
-    """.split()
+    [
+        "reduce_window",
+        "reduce_window_sum",
+        "reduce_window_max",
+        "reduce_window_min",
+        "select_and_gather_add",
+        "select_and_scatter_add",
+    ]
 )
 _UNKNOWN: Final = frozenset(
-    """
-    cholesky cholesky_update eig eigh fft geev geqrf geqp3 hessenberg householder_product lu lu_pivots_to_permutation
-    lu_solve ormqr qr schur svd symmetric_product triangular_solve tridiagonal tridiagonal_solve
-    """.split()
+    [
+        "cholesky",
+        "cholesky_update",
+        "eig",
+        "eigh",
+        "fft",
+        "geqrf",
+        "geqp3",
+        "hessenberg",
+        "householder_product",
+        "lu",
+        "lu_pivots_to_permutation",
+        "lu_solve",
+        "ormqr",
+        "qr",
+        "schur",
+        "svd",
+        "symmetric_product",
+        "triangular_solve",
+        "tridiagonal",
+        "tridiagonal_solve",
+    ]
 )
 """Decompositions and transforms, whose work is not in proportion to what they read or make."""
 
 _CALLS: Final = frozenset(
-    """
-    call closed_call core_call core_closed_call jit pjit xla_call remat remat2 checkpoint custom_jvp_call
-    custom_vjp_call custom_vjp_call_jaxpr eval_jaxpr run_state
-    """.split()
+    [
+        "call",
+        "closed_call",
+        "core_call",
+        "core_closed_call",
+        "jit",
+        "pjit",
+        "xla_call",
+        "remat",
+        "remat2",
+        "checkpoint",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "custom_vjp_call_jaxpr",
+        "eval_jaxpr",
+        "run_state",
+    ]
 )
 """Boundaries whose one body runs once."""
 

@@ -504,11 +504,10 @@ class GraphIndex:
 
     def prepare(self) -> None:
         """Computes what the first view and hover need, so that they answer at once. May run in a thread of its own."""
-        from tvls.graph.positions import positions
-
         from tvls.graph.costs import scope_work
         from tvls.graph.folds import folds
         from tvls.graph.noise import scope_noise
+        from tvls.graph.positions import positions
 
         graph = self.program
         with collector_paused():

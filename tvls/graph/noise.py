@@ -12,11 +12,28 @@ Noise = Literal["constant", "parameter", "shape"]
 WORDS: Final[tuple[Noise, ...]] = ("constant", "parameter", "shape")
 
 _SHAPE: Final = frozenset(
-    """
-    broadcast broadcast_in_dim bitcast_convert_type convert_element_type copy copy_p device_put expand_dims
-    layout_constraint mesh_cast name optimization_barrier pbroadcast pvary reshape reshard sharding_constraint squeeze
-    stop_gradient transpose
-    """.split()
+    [
+        "broadcast",
+        "broadcast_in_dim",
+        "bitcast_convert_type",
+        "convert_element_type",
+        "copy",
+        "copy_p",
+        "device_put",
+        "expand_dims",
+        "layout_constraint",
+        "mesh_cast",
+        "name",
+        "optimization_barrier",
+        "pbroadcast",
+        "pvary",
+        "reshape",
+        "reshard",
+        "sharding_constraint",
+        "squeeze",
+        "stop_gradient",
+        "transpose",
+    ]
 )
 """Operations that give one value another shape, dtype or place."""
 
@@ -64,7 +81,7 @@ def _operation_noise(graph: Graph) -> list[Noise | None]:
 
 
 def parameter_inputs(graph: Graph) -> dict[int, None]:
-    """Input values that are parameters by the name of what they are in, or by the number of leaves of their argument."""
+    """Input values that are parameters by the name of what they are in, or by how many leaves their argument has."""
     known = graph.parameter_inputs
     if known is None:
         leaves = Counter(_argument(port.place) for port in graph.inputs)
