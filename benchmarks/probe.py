@@ -1,7 +1,7 @@
 """What it costs to watch the local arrays of workspace code: a trace with the probe against one without, at most 1.20.
 
 Both are whole traces, from the import of the model to the encoded capture, by turns, each in a fork of a warm process,
-in processor time, the least of several. On each Python given: before 3.12 modules are compiled with recording calls,
+in processor time, the median of several. On each Python given: before 3.12 modules are compiled with recording calls,
 from 3.12 on `sys.monitoring` tells of lines.
 
 Usage: python benchmarks/probe.py [--python CAPTURE_PYTHON]... [--repeat N]

@@ -140,12 +140,21 @@ def test_arguments_name_their_modules(layered: dict[str, Any]) -> None:
     assert {"generator/up/kernel", "discriminator/norm/scale"} <= names
 
 
-@pytest.mark.parametrize("name", ["makes", "closes", "alone", "trees"])
+@pytest.mark.parametrize("name", ["makes", "alone", "trees"])
 def test_a_model_that_the_function_holds_is_a_root_of_its_own(layered: dict[str, Any], name: str) -> None:
     # a program that compares its modules with others is traced without marks in them, and changes nothing outside
     found = scopes(layered[name])
     assert found["Block"]["path"] == ""
     assert found["Block/norm"]["path"] == "norm"
+
+
+def test_a_global_model_has_its_name(layered: dict[str, Any]) -> None:
+    # R33
+    found = scopes(layered["closes"])
+    assert found["GLOBAL"]["path"] == "GLOBAL"
+    assert found["GLOBAL/norm"]["path"] == "GLOBAL/norm"
+    names = {value["name"] for value in layered["closes"]["values"] if value["role"] == "state"}
+    assert {"GLOBAL/up/kernel", "GLOBAL/norm/scale"} <= names
 
 
 def test_marks_are_nowhere_in_a_document(layered: dict[str, Any]) -> None:

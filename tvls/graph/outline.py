@@ -28,6 +28,7 @@ _NOTES = {"freshly_initialised": "freshly initialised, not trained"}
 _NOTES_WITH_NAME = {
     "axis": "the named axis {0} was given the size {1} to trace with",
     "leaked_tracer": "the global {0} kept a traced array after the trace",
+    "updates_lost": "what {0} writes to {1} is lost, for JAX gives it a copy: return it, or use nnx.jit and its like",
 }
 _EVIDENCE = {"inferred": "inferred from a trace, in which nothing is computed", "measured": "measured in a run"}
 _UNAVAILABLE = {"output_bytes": "measured output bytes", "source_edit_recipes": "source-edit recipes"}

@@ -17,7 +17,7 @@ from tvls.capture.document import FORMAT_VERSION, Failure, Target
 from tvls.capture.encoding import canonical_json, digest
 from tvls.capture.limits import LimitExceeded, Limits
 from tvls.worker import containment, factories, failures, frameworks
-from tvls.worker.frames import FrameTable
+from tvls.worker.frames import FrameTable, make_frame
 from tvls.worker.job import Job, SetupFault
 from tvls.worker.modules import file_of
 from tvls.worker.places import Places
@@ -292,11 +292,16 @@ def _failure(
     request: Mapping[str, Any], fault: BaseException, state: _State, sources: SourceLog, limits: Limits
 ) -> Failure:
     detail = failures.describe(fault, state.phase, sources.places, limits, state.adapter)
+    target = _target(request)
+    calls_it = detail["kind"] == "exception" and detail["phase"] in ("init", "trace")
+    if calls_it and "path" in target and "line" in target and not any(frame["workspace"] for frame in detail["frames"]):
+        # a call that does not fit, which a library refuses before any line of the target runs
+        detail["frames"].insert(0, make_frame((target["path"], True), target["qualname"], target["line"]))
     return {
         "formatVersion": FORMAT_VERSION,
         "framework": request["setup"]["framework"],
         "versions": state.versions,
-        "target": _target(request),
+        "target": target,
         "failure": detail,
         "sources": sources.table(),
         "observations": [] if state.probe is None else state.probe.observations(),

@@ -10,6 +10,7 @@ from tvls.worker.classes import class_of
 from tvls.worker.frameworks.jax import arrays, device, failures, functions, given, libraries, linen, nnx, results
 from tvls.worker.frameworks.jax.failures import MACHINERY, explain
 from tvls.worker.frameworks.jax.instances import is_about_places
+from tvls.worker.frameworks.jax.lost_updates import watched_updates
 from tvls.worker.frameworks.jax.modules import recorded_modules
 from tvls.worker.frameworks.jax.tracing import Plan, Traced, document, trace
 from tvls.worker.job import Job
@@ -103,9 +104,13 @@ def _capture(job: Job) -> Dict[str, Any]:
 
 def _traced(plan: Plan) -> Traced:
     try:
-        with recorded_modules(plan.modules):
-            return trace(plan)
+        with watched_updates(nnx.is_object) as lost, recorded_modules(plan.modules):
+            traced = trace(plan)
+        plan.notes += [updates.note() for updates in lost]
+        return traced
     except Exception as error:
+        if plan.closed is not None and isinstance(error, failures.needs_contents()):
+            return _traced(plan.closed())
         if not is_about_places(error):
             raise
     plan.modules.placing = False

@@ -11,7 +11,7 @@ import re
 import sys
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Sequence, Tuple, Type
 
 from tvls.worker.failures import Explanation
 from tvls.worker.frameworks.jax import given
@@ -134,6 +134,11 @@ def _concrete(fault: BaseException, full: str) -> Optional[Explanation]:
     return Explanation(message, hint=f"{_static_hint(full, names, own)}{instead}")
 
 
+def needs_contents() -> Tuple[Type[Exception], ...]:
+    """The errors of a program that looks at the contents of a traced value."""
+    return tuple(getattr(lib.jax.errors, name) for name in _NEEDS)
+
+
 def _static_hint(full: str, names: List[str], own: List[Leaf]) -> str:
     # a whole array is data; a single number may be a choice
     given = [leaf.name for leaf in own if leaf.role == "input" and leaf.array.shape == () and not leaf.lazy]
@@ -209,7 +214,7 @@ def _body_function(fault: BaseException) -> Optional[Tuple[str, str, int]]:
             continue
         for name in ("f", "body_fun"):
             function = _innermost(frame.f_locals.get(name))
-            if function is not None and not _is_library(function.__code__.co_filename):
+            if function is not None and not is_library(function.__code__.co_filename):
                 code = function.__code__
                 found = (code.co_filename, getattr(code, "co_qualname", code.co_name), code.co_firstlineno)
     return found
@@ -227,7 +232,8 @@ def _innermost(function: Any) -> Optional[FunctionType]:
     return None
 
 
-def _is_library(filename: str) -> bool:
+def is_library(filename: str) -> bool:
+    """Whether a file is of JAX, Flax or what they stand on, or the worker's own."""
     if filename.startswith(_WORKER):
         return True
     return "-packages" in filename and any(f"{os.sep}{name}{os.sep}" in filename for name in MACHINERY)
@@ -249,7 +255,7 @@ def _leaked(fault: BaseException, full: str) -> Optional[Explanation]:
     kept = getattr(fault, _KEPT, None) or [name for frame in _frames(fault) for name in leaked_names(frame.f_globals)]
     traced = re.search(r"function being traced when the value leaked was (\S+)(?: at (\S+?:\d+))?", full)
     lines = re.findall(r"^(?:The leaked .* on line )?(\S+?:\d+)(?::\d+)? \(([^)]*)\)", full, re.M)
-    made = next((line for line in reversed(lines[1:]) if not _is_library(line[0])), lines[0] if lines else None)
+    made = next((line for line in reversed(lines[1:]) if not is_library(line[0])), lines[0] if lines else None)
     what = re.search(r"intermediate value with type (\S+)", full)
     subject = _listed(sorted(set(kept))) if kept else "a value"
     message = f"{subject} still holds a traced value" if kept else "a traced value is used after its trace has ended"
@@ -288,7 +294,7 @@ def _place_of_use(jaxpr: Any, var: Any) -> Optional[Tuple[str, str, int]]:
         if any(atom is var for atom in eqn.invars):
             frames: Any = getattr(eqn.source_info.traceback, "frames", ())
             for frame in frames:
-                if not _is_library(frame.file_name):
+                if not is_library(frame.file_name):
                     return frame.file_name, frame.function_name, frame.line_num
     return None
 
@@ -326,14 +332,34 @@ def _no_array(fault: BaseException, full: str) -> Optional[Explanation]:
         full,
     )
     if found is None:
-        return None
+        refused = re.search(r"of type '?<class '([\w.]+)'>'? is not a valid JAX type", full)
+        if refused is None or not _is_nnx(refused.group(1)):
+            return None
+        kind = refused.group(1)
+        return Explanation(f"{_article(kind)} {kind} cannot be traced as an array", hint=_nnx_hint())
     kind, path = found.groups()
     function = re.search(r"argument to <function (\S+) at", full)
     name = function.group(1).rpartition(".")[2] if function is not None else "the jitted function"
     root = re.split(r"[\[.]", path)[0]
     message = f"`{path}` of {name} is {_article(kind)} {kind}, which cannot be traced as an array"
+    if _is_nnx(kind):
+        return Explanation(message, hint=_nnx_hint())
     return Explanation(
         message, hint=f"mark it static: jax.jit(…, static_argnames=({root!r},)), or leave it out of the call"
+    )
+
+
+def _is_nnx(kind: str) -> bool:
+    """Whether a class, as `module.Name`, is of NNX objects."""
+    module, _, name = kind.rpartition(".")
+    found: Any = getattr(sys.modules.get(module), name, None)
+    return lib.nnx is not None and isinstance(found, type) and issubclass(found, (lib.nnx.Object, lib.nnx.Variable))
+
+
+def _nnx_hint() -> str:
+    return (
+        f"JAX {lib.jax.__version__} cannot take apart objects of Flax {lib.flax.__version__}: nnx.jit, nnx.grad and "
+        "their like do, and carry updates back"
     )
 
 
@@ -383,7 +409,7 @@ def _container(fault: BaseException, full: str) -> Optional[Explanation]:
     if not rebuilding:
         return None
     frame = list(_frames(fault))[rebuilding[-1] :]
-    if all(_is_library(inner.f_code.co_filename) for inner in frame):
+    if all(is_library(inner.f_code.co_filename) for inner in frame):
         return None
     hint = (
         "JAX rebuilds containers around tracers and placeholders: check fields where the program makes the container, "
@@ -394,7 +420,7 @@ def _container(fault: BaseException, full: str) -> Optional[Explanation]:
 
 def _rebuilds(code: Any) -> bool:
     name = code.co_name
-    return name == "tree_unflatten" or (name in ("unflatten_func", "from_iterable") and _is_library(code.co_filename))
+    return name == "tree_unflatten" or (name in ("unflatten_func", "from_iterable") and is_library(code.co_filename))
 
 
 # --- Flax ------------------------------------------------------------------------------------------------------------
@@ -451,7 +477,7 @@ _STATIC = re.compile(r"Found .*?value of type '?<class '([\w.]+)'>'? assigned to
 
 
 def _property(cause: BaseException) -> Optional[str]:
-    names = [frame.f_code.co_name for frame in _frames(cause) if not _is_library(frame.f_code.co_filename)]
+    names = [frame.f_code.co_name for frame in _frames(cause) if not is_library(frame.f_code.co_filename)]
     return names[-1] if names else None
 
 

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 
 from tvls.worker.classes import bound_arguments, class_of
+from tvls.worker.frameworks.jax import enclosed
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, generated, is_array, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
+from tvls.worker.frameworks.jax.enclosed import Reference
+from tvls.worker.frameworks.jax.failures import is_library
 from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox, place_modules
 from tvls.worker.frameworks.jax.internals import lacks_mesh
 from tvls.worker.frameworks.jax.modules import Modules
@@ -172,9 +175,29 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
     """The plan of calling `target` with the saved inputs; `prepare` gets the target's own objects inside the trace."""
     with job.phase("inputs"):
         given = arguments(read_call(job, target), target, is_object)
+    named = enclosed.references(target, is_object, is_library) if lib.nnx is not None else []
+    plan = _plan_call(target, given, named, notes, prepare)
+    if named:
+        plan.closed = functools.partial(_plan_call, target, given, [], notes, prepare)
+    return plan
+
+
+def _plan_call(
+    target: Any,
+    given: Arguments,
+    named: List[Reference],
+    notes: List[str],
+    prepare: Optional[Callable[[List[Any]], None]],
+) -> Plan:
+    """A plan in which the objects that the target reaches by the names in `named` are state as well."""
     own = objects_of(target)
     found = [(item, "" if index == 0 else f"target[{index}]") for index, item in enumerate(own)]
     found += [(item, given.names[position]) for position, item in enumerate(given.flat.items) if is_object(item)]
+    taken = {name for _, name in found} | set(given.heads) | {leaf.name.partition("/")[0] for leaf in given.leaves}
+    for reference in named:
+        name = reference.name if reference.name not in taken else f"{reference.module}.{reference.name}"
+        taken.add(name)
+        found.append((reference.value, name))
     modules = Modules()
     if not found:
         return _plain(given, target, notes, modules)
@@ -195,7 +218,8 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
         call = given.flat.rebuild(tracers[count:])
         call = lib.jax.tree_util.tree_map(functools.partial(_swap, replace=replace), call, is_leaf=is_object)
         before = _current(objects, merged)
-        result = _apply(callee, call)
+        with enclosed.pointing_to(named, replace):
+            result = _apply(callee, call)
         return Written(result, written(objects, merged, before))
 
     return Plan([*objects.leaves, *given.leaves], run, shift, given.static, notes, modules)

@@ -37,6 +37,9 @@ class Plan:
     static: Dict[str, Any]
     notes: List[str]
     modules: Modules
+    closed: Optional[Callable[[], "Plan"]] = None
+    """The same call with the objects that the target has by name, and not as arguments, as constants of the program:
+    for a program that looks at their contents."""
 
 
 @dataclass

@@ -11,6 +11,8 @@ from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import is_array
 from tvls.worker.job import type_name
 
+_NNX_OWN = "_pytree__state"
+"""Key of what NNX itself keeps in an object."""
 Leaf = Callable[[Any, Tuple[str, ...]], Dict[str, Any]]
 
 
@@ -66,12 +68,16 @@ def outline(
     found = children(value, is_leaf)
     if found is None:
         return leaf(value, path)
+    if lib.nnx is not None and isinstance(value, lib.nnx.Variable) and len(found) == 1:
+        return outline(found[0][1], leaf, path, is_leaf)  # its array, as in an object that is an input
     if type(value) in (list, tuple):
         items = [outline(child, leaf, (*path, str(index)), is_leaf) for index, (_, child) in enumerate(found)]
         return {"list" if type(value) is list else "tuple": items}
     entries: Dict[str, Any] = {}
     for key, child in found:
         name = key_text(key)
+        if name == _NNX_OWN and not lib.jax.tree_util.tree_leaves(child):
+            continue
         while name in entries:  # 1 and "1" are two keys of one dictionary
             name += "'"
         entries[name] = outline(child, leaf, (*path, name), is_leaf)

@@ -1,0 +1,2 @@
+def apply(function, x):
+    return function(x)
