@@ -11,4 +11,4 @@ An adapter is a module with
 
 from __future__ import annotations
 
-FRAMEWORKS = {"jax": "tvls.worker.frameworks.jax"}
+FRAMEWORKS = {"jax": "tvls.worker.frameworks.jax", "torch": "tvls.worker.frameworks.torch"}

@@ -1,0 +1,117 @@
+"""A graph that grows while a program runs: which tensor holds which value, and what wrote to it last.
+
+A value belongs to one tensor object at one time. An operation that writes in place gives a new value to the tensor that
+it writes to, and to every other tensor that shares its storage as soon as that is read again: views and their bases
+never lead to what was there before.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from tvls.capture.limits import LimitExceeded, Limits
+from tvls.worker.frameworks.torch import libraries as lib
+from tvls.worker.frameworks.torch.tensors import dtype_name, shape_of
+
+
+class _Known(NamedTuple):
+    tensor: Any
+    """A weak reference."""
+    value: int
+    writes: int
+    """How often its storage had been written to."""
+
+
+class Count:
+    """Values and operations of the whole capture, bodies included, against their limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._operations = 0
+        self._values = 0
+
+    def operation(self) -> None:
+        self._operations += 1
+        if self._operations > self._limits.operations:
+            raise LimitExceeded("operations", self._limits.operations, self._operations)
+
+    def value(self) -> None:
+        self._values += 1
+        if self._values > self._limits.values:
+            raise LimitExceeded("values", self._limits.values, self._values)
+
+
+class Graph:
+    """Values and operations of the program, or of one body. `device`: the one that needs no mention."""
+
+    def __init__(self, count: Count, device: str) -> None:
+        self.values: List[Dict[str, Any]] = []
+        self.operations: List[Dict[str, Any]] = []
+        self._count = count
+        self._device = device
+        self._known: Dict[int, _Known] = {}
+        self._written: Dict[int, Tuple[int, int]] = {}
+        """Storage → how often it was written to, and by which operation last."""
+        self._used: Set[str] = set()
+        self._ordinals: Dict[str, int] = {}
+
+    def add_value(self, tensor: Any, role: str, **more: Any) -> int:
+        """A new value, which `tensor` holds from now on. Raises LimitExceeded."""
+        self._count.value()
+        value: Dict[str, Any] = {"role": role, "shape": shape_of(tensor), "dtype": dtype_name(tensor), **more}
+        device = str(tensor.device)
+        if device != self._device:
+            value["device"] = device
+        self.values.append(value)
+        self.hold(tensor, len(self.values) - 1)
+        return len(self.values) - 1
+
+    def hold(self, tensor: Any, value: int) -> None:
+        self._known[id(tensor)] = _Known(weakref.ref(tensor), value, self._writes(tensor))
+
+    def known(self, tensor: Any) -> Optional[int]:
+        """The value that a tensor holds; None for one that nothing in this graph made."""
+        found = self._known.get(id(tensor))
+        if found is not None and found.tensor() is not tensor:  # another one had this address before
+            found = None
+        writes = self._writes(tensor)
+        if found is None and not writes:
+            return None
+        if found is not None and found.writes == writes:
+            return found.value
+        writer = self._written[storage_of(tensor)][1]
+        value = self.add_value(tensor, "intermediate")
+        self.operations[writer]["outputs"].append(value)
+        return value
+
+    def read(self, tensor: Any) -> int:
+        """The value that a tensor holds; one from elsewhere becomes a constant."""
+        value = self.known(tensor)
+        return self.add_value(tensor, "constant") if value is None else value
+
+    def wrote(self, storage: int, operation: int) -> None:
+        self._written[storage] = (self._written.get(storage, (0, 0))[0] + 1, operation)
+
+    def _writes(self, tensor: Any) -> int:
+        return self._written.get(storage_of(tensor), (0, 0))[0] if self._written else 0
+
+    def add_operation(self, stem: str, operation: Dict[str, Any]) -> int:
+        """Append an operation, with an id that is unique and begins with `stem`. Raises LimitExceeded."""
+        self._count.operation()
+        ordinal = self._ordinals.get(stem, 0)
+        while f"{stem}.{ordinal}" in self._used:
+            ordinal += 1
+        self._ordinals[stem] = ordinal + 1
+        self._used.add(f"{stem}.{ordinal}")
+        self.operations.append({"id": f"{stem}.{ordinal}", **operation})
+        return len(self.operations) - 1
+
+
+def storage_of(tensor: Any) -> int:
+    """What identifies the memory of a tensor, that of its views included; of one without a storage, itself."""
+    try:
+        with lib.torch._C.DisableTorchFunction():
+            return int(tensor.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError, AttributeError):  # sparse, nested and wrapped tensors
+        return id(tensor)

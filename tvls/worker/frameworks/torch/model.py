@@ -1,0 +1,107 @@
+"""The module to run: how it is made, how it is called, and how it is left as it was."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import contextmanager
+from typing import Any, Dict, Generator, List, Tuple
+
+from tvls.worker import calls
+from tvls.worker.classes import class_of
+from tvls.worker.frameworks.torch import libraries as lib
+from tvls.worker.frameworks.torch.tensors import generator
+from tvls.worker.job import Job, SetupFault, type_name
+from tvls.worker.values import Budget, build_call
+
+
+def build(job: Job) -> Tuple[Any, bool]:
+    """The module, and whether it was made here with fresh parameters. Raises SetupFault (`init`)."""
+    saved: Dict[str, Any] = job.setup.get("init") or {}
+    maker = job.maker
+    cls = class_of(maker)
+    if "factory" in saved:
+        model = job.load_factory(saved["factory"])
+        if not is_module(model) or (cls is not None and not isinstance(model, cls)):
+            wanted = job.name if cls is not None else "a torch.nn.Module"
+            raise SetupFault("init", f"the init factory must return {wanted}, not {_shown(model)}", "init.factory")
+        return model, False
+    if is_module(maker):
+        if saved.get("args") or saved.get("kwargs"):
+            raise SetupFault("init", f"{job.name} is a module already: it takes no init values", "init")
+        return maker, False
+    if not callable(maker):
+        raise SetupFault("setup", f"{job.name} is no torch.nn.Module and makes none: it is {_shown(maker)}", "model")
+    call = build_call(saved, "init", Budget(job.limits), generator(_seed(job)))
+    model = maker(*call.args, **call.kwargs)
+    if not is_module(model):
+        hint = 'for a JAX function or a Flax module write framework = "jax"'
+        message = f"{job.name} makes {_shown(model)}, not a torch.nn.Module"
+        raise SetupFault("setup", message, "model", hint=hint)
+    return model, True
+
+
+def read_inputs(job: Job, called: object) -> calls.Given:
+    """The arguments of the call. Raises SetupFault (`inputs`, `dtype`, `limit`)."""
+    return calls.read_call(job, called, generator(_seed(job)))
+
+
+def _seed(job: Job) -> int:
+    return int(job.setup.get("seed", 0))
+
+
+def is_module(value: object) -> bool:
+    return isinstance(value, lib.torch.nn.Module)
+
+
+def _shown(value: object) -> str:
+    return f"the class {value.__qualname__}" if isinstance(value, type) else type_name(value)
+
+
+def called(job: Job, model: Any) -> Any:
+    """What is called: the module itself, or the method of it that the target names."""
+    return model if job.method is None else getattr(model, job.method)
+
+
+def signature_of(job: Job, model: Any) -> Any:
+    """What the arguments are named by: `forward`, which a module hides behind its `__call__`."""
+    if job.method is not None:
+        return getattr(model, job.method)
+    forward: Any = getattr(model, "forward", None)
+    if type(model).__name__ == "OptimizedModule":  # of torch.compile
+        forward = getattr(model, "_orig_mod", model).forward
+    try:
+        inspect.signature(forward)
+    except (TypeError, ValueError):  # a scripted method
+        return model
+    return forward
+
+
+@contextmanager
+def restored(model: Any) -> Generator[None, None, None]:
+    """Run in evaluation mode without gradients; modes of every submodule, random numbers, default dtype and gradient
+    mode are afterwards as they were, whatever happens."""
+    torch = lib.torch
+    modes: List[Tuple[Any, bool]] = [
+        (module, module.training) for module in torch.nn.Module.modules(model) if hasattr(module, "training")
+    ]
+    dtype = torch.get_default_dtype()
+    random = torch.get_rng_state()
+    gradients = torch.is_grad_enabled()
+    try:
+        for module, _ in modes:
+            module.training = False
+        torch.set_grad_enabled(False)
+        yield
+    finally:
+        torch.set_grad_enabled(gradients)
+        torch.set_default_dtype(dtype)
+        torch.set_rng_state(random)
+        for module, training in modes:
+            module.training = training
+
+
+def uninitialised(model: Any) -> bool:
+    """Whether a lazy module waits for its first call to make its parameters."""
+    kind: Any = lib.torch.nn.parameter.UninitializedTensorMixin
+    tensors = [*lib.torch.nn.Module.parameters(model), *lib.torch.nn.Module.buffers(model)]
+    return any(isinstance(tensor, kind) for tensor in tensors)

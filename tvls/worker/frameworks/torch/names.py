@@ -1,0 +1,79 @@
+"""Names of functions, operators and their parameters, as PyTorch's documentation has them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Dict, List, NamedTuple
+
+from tvls.worker.frameworks.torch import libraries as lib
+
+_GETTER = ".__get__"
+_SETTER = ".__set__"
+
+
+class FunctionName(NamedTuple):
+    full: str
+    """`torch.nn.functional.linear`, `torch.Tensor.view`."""
+    is_attribute: bool
+    """Whether it reads or sets an attribute of a tensor."""
+
+    @staticmethod
+    def of(function: Any) -> "FunctionName":
+        try:
+            return _names[function]
+        except KeyError:
+            name = _names[function] = _name(function)
+            return name
+        except TypeError:  # not hashable
+            return _name(function)
+
+
+_names: Dict[Any, FunctionName] = {}
+_parameters: Dict[Any, List[str]] = {}
+
+
+def _name(function: Any) -> FunctionName:
+    if hasattr(function, "_schema"):
+        return FunctionName(operator_name(function), False)
+    try:
+        full: Any = lib.torch.overrides.resolve_name(function)
+    except Exception:  # noqa: BLE001  (not every callable has what it asks for)
+        full = None
+    if not isinstance(full, str):
+        module: Any = getattr(function, "__module__", None)
+        name: Any = getattr(function, "__qualname__", getattr(function, "__name__", type(function).__name__))
+        full = f"{module}.{name}" if isinstance(module, str) and module else str(name)
+    for ending in (_GETTER, _SETTER):
+        if full.endswith(ending):
+            return FunctionName(full[: -len(ending)], True)
+    return FunctionName(full, False)
+
+
+def operator_name(operator: Any) -> str:
+    """`aten.addmm` of `aten::addmm.default`."""
+    schema: Any = getattr(operator, "_schema", None)
+    name = str(schema.name if schema is not None else operator)
+    return name.replace("::", ".")
+
+
+def parameter_names(function: Any) -> List[str]:
+    """Names of the positional parameters; empty where they are not known."""
+    try:
+        found = _parameters.get(function)
+    except TypeError:
+        return []
+    if found is None:
+        found = _parameters[function] = _parameter_names(function)
+    return found
+
+
+def _parameter_names(function: Any) -> List[str]:
+    schema: Any = getattr(function, "_schema", None)
+    if schema is not None:
+        return [str(argument.name) for argument in schema.arguments]
+    try:
+        signature = inspect.signature(lib.signatures.get(function, function))
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in signature.parameters.values() if parameter.kind in kinds]

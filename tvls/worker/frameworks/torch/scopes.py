@@ -1,0 +1,95 @@
+"""Module calls as scopes: one scope a call, one path a module."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from tvls.capture.limits import LimitExceeded, Limits
+from tvls.worker.frameworks.torch import libraries as lib
+
+
+class _Call:
+    def __init__(self, module: Any, path: Optional[str]) -> None:
+        self.module = module
+        self.path = path
+        self.scope: Optional[int] = None
+        """None until an operation runs in it: a module in which nothing ran is not shown."""
+
+
+class Scopes:
+    """Scopes in order of their first operation; index 0 is the root."""
+
+    def __init__(self, root: Any, name: str, limits: Limits) -> None:
+        self.items: List[Dict[str, Any]] = [{"id": "", "parent": None, "kind": "root"}]
+        self._root = root
+        self._name = name
+        self._limits = limits
+        self._calls: List[_Call] = []
+        self._paths: Dict[int, str] = {id(module): path for path, module in lib.torch.nn.Module.named_modules(root)}
+        self._sizes: Dict[int, Dict[str, int]] = {}
+        self._ordinals: Dict[str, int] = {}
+
+    def enter(self, module: Any) -> None:
+        """A module is called. One that the model made while it ran has no path."""
+        self._calls.append(_Call(module, self._paths.get(id(module))))
+
+    def leave(self) -> None:
+        self._calls.pop()
+
+    def here(self) -> int:
+        """Index of the scope that runs now. Raises LimitExceeded."""
+        parent, around = 0, ""
+        for call in self._calls:
+            if call.scope is None:
+                call.scope = self._add(parent, call, around)
+            parent = call.scope
+            around = around if call.path is None else call.path
+        return parent
+
+    def where(self) -> Optional[str]:
+        """The innermost module that runs now, for messages: `layers.0 (Linear)`."""
+        if not self._calls:
+            return None
+        call = self._calls[-1]
+        kind = type(call.module).__name__
+        return f"{call.path} ({kind})" if call.path else kind
+
+    def _add(self, parent: int, call: _Call, around: str) -> int:
+        if len(self.items) >= self._limits.scopes:
+            raise LimitExceeded("scopes", self._limits.scopes, len(self.items) + 1)
+        kind = type(call.module)
+        if call.module is self._root:
+            name = self._name
+        elif call.path is None:
+            name = kind.__name__
+        else:
+            inside = around and call.path.startswith(around + ".")
+            name = call.path[len(around) + 1 :] if inside else call.path
+        scope: Dict[str, Any] = {"id": self._identify(parent, name), "parent": parent, "kind": "module", "name": name}
+        if call.path is not None:
+            scope["path"] = call.path
+        scope["class"] = f"{kind.__module__}.{kind.__qualname__}"
+        scope["evidence"] = "hook"
+        size = self._size(call.module)
+        if size["count"]:
+            scope["parameters"] = size
+        self.items.append(scope)
+        return len(self.items) - 1
+
+    def _identify(self, parent: int, name: str) -> str:
+        parent_id: str = self.items[parent]["id"]
+        stem = f"{parent_id}/{name}" if parent_id else name
+        ordinal = self._ordinals.get(stem, 0)
+        self._ordinals[stem] = ordinal + 1
+        return f"{stem}:{ordinal}" if ordinal else stem
+
+    def _size(self, module: Any) -> Dict[str, int]:
+        size = self._sizes.get(id(module))
+        if size is None:
+            try:
+                parameters = list(lib.torch.nn.Module.parameters(module))  # each once, however often it is tied
+                size = {"count": sum(p.numel() for p in parameters), "bytes": sum(p.nbytes for p in parameters)}
+            except Exception:  # noqa: BLE001  (quantised and scripted modules pack them away; a lazy one has none yet)
+                size = {"count": 0, "bytes": 0}
+            self._sizes[id(module)] = size
+        return size

@@ -1,0 +1,69 @@
+"""Arguments and results of a call as structures: containers by their keys, never rebuilt."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Callable, Dict, List, Set, Tuple, cast
+
+from tvls.worker.frameworks.torch.encode import static
+from tvls.worker.frameworks.torch.tensors import is_tensor
+
+Leaf = Callable[[Any, Tuple[str, ...]], Dict[str, Any]]
+"""The entry of a tensor, from the tensor and its path in the structure."""
+
+
+def outline(value: Any, leaf: Leaf, path: Tuple[str, ...] = ()) -> Dict[str, Any]:
+    """The `Tree` of a value. A container that holds itself is named by its type there."""
+    return _outline(value, leaf, path, set())
+
+
+def _outline(value: Any, leaf: Leaf, path: Tuple[str, ...], around: Set[int]) -> Dict[str, Any]:
+    if is_tensor(value):
+        return leaf(value, path)
+    found = children(value)
+    if found is None or id(value) in around:
+        return static(value)
+    inside = around | {id(value)}
+    if type(value) in (list, tuple):
+        items = [_outline(child, leaf, (*path, key), inside) for key, child in found]
+        return {"list" if type(value) is list else "tuple": items}
+    entries: Dict[str, Any] = {}
+    for key, child in found:
+        while key in entries:  # 1 and "1" are two keys of one dictionary
+            key += "'"
+        entries[key] = _outline(child, leaf, (*path, key), inside)
+    return {"dict": entries}
+
+
+def children(value: Any) -> "List[Tuple[str, Any]] | None":
+    """Keys and contents of a container: list, tuple, mapping or dataclass; None for anything else."""
+    fields: Any = getattr(type(value), "_fields", None)
+    if isinstance(value, tuple) and isinstance(fields, tuple):
+        return [(str(name), item) for name, item in zip(cast("Tuple[Any, ...]", fields), value, strict=False)]
+    if isinstance(value, (list, tuple)) and not hasattr(value, "numel"):
+        return [(str(index), item) for index, item in enumerate(cast("List[Any]", value))]
+    if isinstance(value, Mapping):
+        return [(str(key), item) for key, item in cast("Mapping[Any, Any]", value).items()]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        held: Dict[str, Any] = getattr(value, "__dict__", {})
+        return [(field.name, held[field.name]) for field in dataclasses.fields(value) if field.name in held]
+    return None
+
+
+def tensors_in(value: Any, found: List[Any], depth: int = 0) -> None:
+    """Append the tensors of a structure to `found`, in order."""
+    if is_tensor(value):
+        found.append(value)
+    elif isinstance(value, (list, tuple)):
+        if depth < 64:
+            for item in cast("List[Any]", value):
+                tensors_in(item, found, depth + 1)
+    elif isinstance(value, Mapping) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        if depth < 64:
+            for _, item in children(value) or ():
+                tensors_in(item, found, depth + 1)
+    elif isinstance(value, slice):
+        for part in (value.start, value.stop, value.step):
+            if is_tensor(part):
+                found.append(part)
