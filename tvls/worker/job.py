@@ -34,6 +34,11 @@ class SetupFault(Exception):  # noqa: N818  (a fault of the setup, not of the pr
         self.hint = hint
 
 
+def type_of(value: object) -> Any:
+    """The type of a value, untyped."""
+    return type(value)
+
+
 def type_name(value: object) -> str:
     """`module.Type` of a value: how an opaque value is named."""
     kind = type(value)

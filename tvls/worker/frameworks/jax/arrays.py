@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.dtypes import dtype_name, parse_dtype, require_wide
-from tvls.worker.job import SetupFault
+from tvls.worker.job import SetupFault, type_of
 from tvls.worker.values import TensorSpec
 
 _TRACER, _ARRAY, _VARIABLE, _OTHER = range(4)
@@ -96,7 +96,7 @@ def describe(value: object) -> Optional[Tuple[List[int], str]]:
     array: Any = value
     if kind == _VARIABLE:
         array = content(value)
-        kind = _kind(lib.class_of(array))
+        kind = _kind(type_of(array))
         if kind not in (_TRACER, _ARRAY):
             return None
     if kind == _TRACER:

@@ -11,7 +11,7 @@ from tvls.worker import calls
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import abstract, described, is_array, placement
 from tvls.worker.frameworks.jax.trees import outline, static
-from tvls.worker.job import Job
+from tvls.worker.job import Job, type_of
 
 IsLeaf = Callable[[Any], bool]
 
@@ -88,7 +88,7 @@ def _is_transformed(target: object) -> bool:
             layer = layer.__func__
         elif getattr(layer, "__wrapped__", None) is None:
             break
-        elif lib.class_of(layer).__name__ == "PjitFunction" or getattr(layer, "method_handler_wrapped", False):
+        elif type_of(layer).__name__ == "PjitFunction" or getattr(layer, "method_handler_wrapped", False):
             layer = layer.__wrapped__  # jit and the methods of Linen leave names as they are
         else:
             return True

@@ -17,6 +17,7 @@ from tvls.worker.failures import Explanation
 from tvls.worker.frameworks.jax import given
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.calls import Leaf
+from tvls.worker.job import type_of
 
 MACHINERY = ("jax", "jaxlib", "flax", "numpy", "opt_einsum", "ml_dtypes")
 """Packages whose frames are left out of a failure: what the program called, and not how that works."""
@@ -307,7 +308,7 @@ def leaked_names(namespace: Dict[str, Any]) -> List[str]:
         return []
 
     def holds(value: Any, depth: int = 2) -> bool:
-        kind = lib.class_of(value)
+        kind = type_of(value)
         if tracer in kind.__mro__:
             return True
         if depth and kind in (list, tuple, dict) and len(value) <= 1000:

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, T
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import content, is_array
 from tvls.worker.frameworks.jax.modules import Mark, Modules, Parameters, Path, total
-from tvls.worker.job import type_name
+from tvls.worker.job import type_name, type_of
 
 PLACE = "_tvls_place"
 """Attribute of the NNX modules in a trace; a message of the library that names it is about the mark."""
@@ -142,8 +142,8 @@ def _marked(name: str, value: Any, tracker: "_Tracker") -> Any:
     if isinstance(value, types.FunctionType):
         return tracker.wrap(name, value)
     inner: Any = getattr(value, "method", None)
-    if lib.class_of(value).__name__ == "_wrap_method" and isinstance(inner, types.FunctionType):  # Equinox's methods
-        return lib.class_of(value)(tracker.wrap(name, inner))
+    if type_of(value).__name__ == "_wrap_method" and isinstance(inner, types.FunctionType):  # Equinox's methods
+        return type_of(value)(tracker.wrap(name, inner))
     if name == "__call__" and hasattr(value, "__get__") and callable(value):  # a transformed method, as of `nnx.jit`
         return tracker.wrap(name, value)
     return None
@@ -286,7 +286,7 @@ def _equinox_modules(owner: Any) -> List[Tuple[Path, Any]]:
             seen.add(id(value))
             found.append((path, value))
             held: Dict[str, Any] = value.__dict__
-            for field in dataclasses.fields(lib.class_of(value)):
+            for field in dataclasses.fields(type_of(value)):
                 walk(held.get(field.name), (*path, field.name))
         elif isinstance(value, (list, tuple)):
             for index, item in enumerate(cast("List[Any]", value)):

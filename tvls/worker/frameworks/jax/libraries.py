@@ -46,8 +46,3 @@ def versions() -> Dict[str, str]:
     if linen is not None:
         found["flax"] = str(flax.__version__)
     return found
-
-
-def class_of(value: object) -> Any:
-    """The type of a value, untyped."""
-    return type(value)

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Generator, List, Optional, Sequence, Tup
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import is_array, nbytes
 from tvls.worker.frameworks.jax.internals import linen_parameters
-from tvls.worker.job import type_name
+from tvls.worker.job import type_name, type_of
 
 Path = Tuple[str, ...]
 
@@ -138,7 +138,7 @@ def _linen(modules: Modules) -> Callable[..., Any]:
         if module.scope is None:
             return call(*args, **kwargs)
         path: Path = tuple(module.scope.path)
-        found = modules.note(module.name or lib.class_of(module).__name__, path, module, "name_stack")
+        found = modules.note(module.name or type_of(module).__name__, path, module, "name_stack")
         result = call(*args, **kwargs)
         arrays = linen_parameters(module.scope)
         # During the initialisation the parameters come one by one, those of a submodule with its first call.

@@ -12,8 +12,7 @@ from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import is_array
 from tvls.worker.frameworks.jax.dtypes import dtype_name
 from tvls.worker.frameworks.jax.internals import object_primitive
-from tvls.worker.frameworks.jax.libraries import class_of
-from tvls.worker.job import type_name
+from tvls.worker.job import type_name, type_of
 
 SMALL = 8
 """Elements up to which the values of an array that stands in the program are kept."""
@@ -39,7 +38,7 @@ def _role(name: str) -> str:
 
 def encode(value: Any, role: str, body: Body) -> Any:
     """One parameter as JSON data."""
-    kind = class_of(value)
+    kind = type_of(value)
     if value is None or kind is bool or kind is int:
         return value
     if kind is str:
@@ -56,7 +55,7 @@ def encode(value: Any, role: str, body: Body) -> Any:
 
 
 def _object(value: Any, role: str, body: Body) -> Any:
-    kind = class_of(value)
+    kind = type_of(value)
     if _is_jaxpr(value):
         return {"body": body(value, role)}
     dtype = _as_dtype(value)
@@ -88,7 +87,7 @@ def _object(value: Any, role: str, body: Body) -> Any:
         return [encode(item, role, body) for item in value]
     if _is_abstract(value):
         return aval_data(value)
-    if isinstance(name, str) and kind.__module__.startswith("jaxlib") and hasattr(lib.class_of(value), name):
+    if isinstance(name, str) and kind.__module__.startswith("jaxlib") and hasattr(type_of(value), name):
         return name  # an enumeration of the compiled library
     return {"opaque": type_name(value)}
 

@@ -12,7 +12,7 @@ from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.calls import Leaf
 from tvls.worker.frameworks.jax.instances import is_nnx
 from tvls.worker.frameworks.jax.trees import children
-from tvls.worker.job import Job, SetupFault
+from tvls.worker.job import Job, SetupFault, type_of
 
 
 @dataclass
@@ -31,7 +31,7 @@ def made_by(result: Any) -> Optional[Made]:
     if any(isinstance(leaf, lib.jax.Array) for leaf in leaves if not _is_module(leaf)):
         return None
     if modules:
-        return Made(lib.class_of(modules[0]).__qualname__, any(is_nnx(module) for module in modules))
+        return Made(type_of(modules[0]).__qualname__, any(is_nnx(module) for module in modules))
     # a container of JAX's that is called, such as a Partial, has no leaf of its own
     return Made(None) if any(callable(value) for value in (*leaves, result)) else None
 

@@ -65,5 +65,6 @@ def number(value: float) -> Any:
 
 def static(value: Any) -> Dict[str, Any]:
     """Entry of a leaf that is no tensor: plain data as it is, anything else by its type."""
-    data = encode(value, _no_operand)
-    return data if isinstance(data, dict) and "opaque" in data else {"static": data}
+    data: Any = encode(value, _no_operand)
+    opaque = isinstance(data, dict) and "opaque" in data
+    return cast("Dict[str, Any]", data) if opaque else {"static": data}

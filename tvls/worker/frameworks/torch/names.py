@@ -72,7 +72,8 @@ def _parameter_names(function: Any) -> List[str]:
     if schema is not None:
         return [str(argument.name) for argument in schema.arguments]
     try:
-        signature = inspect.signature(lib.signatures.get(function, function))
+        named: Any = lib.signatures.get(function, function)
+        signature = inspect.signature(named)
     except (TypeError, ValueError):
         return []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -7,6 +7,7 @@ custom operator) is an operation itself.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from contextlib import ExitStack, contextmanager
@@ -110,7 +111,7 @@ class Recorder:
         tensors_in(result, made)
         name = FunctionName.of(function)
         if below or (made and not name.is_attribute):
-            self._note(name.full, function, args, kwargs, operands, before, made, below, sys._getframe(2))
+            self._note(name.full, function, args, kwargs, operands, before, made, below, inspect.currentframe())
         return result
 
     def _note(self, *noted: Any) -> None:
@@ -190,7 +191,7 @@ class Recorder:
         made: List[Any] = []
         tensors_in(result, made)
         name = operator_name(operator)
-        self._note(name, operator, args, kwargs, operands, before, made, [ran], sys._getframe(2))
+        self._note(name, operator, args, kwargs, operands, before, made, [ran], inspect.currentframe())
         return result
 
     def _written(self, operator: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> List[Any]:

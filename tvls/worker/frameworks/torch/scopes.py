@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from tvls.capture.limits import LimitExceeded, Limits
 from tvls.worker.frameworks.torch import libraries as lib
+from tvls.worker.job import type_of
 
 
 class _Call:
@@ -57,7 +58,7 @@ class Scopes:
     def _add(self, parent: int, call: _Call, around: str) -> int:
         if len(self.items) >= self._limits.scopes:
             raise LimitExceeded("scopes", self._limits.scopes, len(self.items) + 1)
-        kind = type(call.module)
+        kind = type_of(call.module)
         if call.module is self._root:
             name = self._name
         elif call.path is None:

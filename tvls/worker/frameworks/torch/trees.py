@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Callable, Dict, List, Set, Tuple, cast
+from typing import Any, Callable, Dict, List, Set, Tuple
 
 from tvls.worker.frameworks.torch.encode import static
 from tvls.worker.frameworks.torch.tensors import is_tensor
+from tvls.worker.job import type_of
 
 Leaf = Callable[[Any, Tuple[str, ...]], Dict[str, Any]]
 """The entry of a tensor, from the tensor and its path in the structure."""
@@ -38,32 +39,33 @@ def _outline(value: Any, leaf: Leaf, path: Tuple[str, ...], around: Set[int]) ->
 
 def children(value: Any) -> "List[Tuple[str, Any]] | None":
     """Keys and contents of a container: list, tuple, mapping or dataclass; None for anything else."""
-    fields: Any = getattr(type(value), "_fields", None)
-    if isinstance(value, tuple) and isinstance(fields, tuple):
-        return [(str(name), item) for name, item in zip(cast("Tuple[Any, ...]", fields), value, strict=False)]
-    if isinstance(value, (list, tuple)) and not hasattr(value, "numel"):
-        return [(str(index), item) for index, item in enumerate(cast("List[Any]", value))]
-    if isinstance(value, Mapping):
-        return [(str(key), item) for key, item in cast("Mapping[Any, Any]", value).items()]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    fields: Any = getattr(type_of(value), "_fields", None)
+    if _is(value, tuple) and _is(fields, tuple):
+        return [(str(name), item) for name, item in zip(fields, value, strict=False)]
+    if _is(value, (list, tuple)) and not hasattr(value, "numel"):  # torch.Size is a tuple with one
+        return [(str(index), item) for index, item in enumerate(value)]
+    if _is(value, Mapping):
+        return [(str(key), item) for key, item in value.items()]
+    if dataclasses.is_dataclass(value) and not _is(value, type):
         held: Dict[str, Any] = getattr(value, "__dict__", {})
         return [(field.name, held[field.name]) for field in dataclasses.fields(value) if field.name in held]
     return None
+
+
+def _is(value: Any, kinds: Any) -> bool:
+    return isinstance(value, kinds)
+
+
+_DEEPEST = 64
+_ATOMS = (str, bytes, bool, int, float, complex, type(None))
 
 
 def tensors_in(value: Any, found: List[Any], depth: int = 0) -> None:
     """Append the tensors of a structure to `found`, in order."""
     if is_tensor(value):
         found.append(value)
-    elif isinstance(value, (list, tuple)):
-        if depth < 64:
-            for item in cast("List[Any]", value):
-                tensors_in(item, found, depth + 1)
-    elif isinstance(value, Mapping) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        if depth < 64:
-            for _, item in children(value) or ():
-                tensors_in(item, found, depth + 1)
-    elif isinstance(value, slice):
-        for part in (value.start, value.stop, value.step):
-            if is_tensor(part):
-                found.append(part)
+    elif _is(value, slice):
+        found += [part for part in (value.start, value.stop, value.step) if is_tensor(part)]
+    elif not _is(value, _ATOMS) and depth < _DEEPEST:
+        for _, item in children(value) or ():
+            tensors_in(item, found, depth + 1)
