@@ -111,6 +111,9 @@ class Calls:
     def __contains__(self, msg_id: MessageId) -> bool:
         return msg_id in self._calls
 
+    def __len__(self) -> int:
+        return len(self._calls)
+
     def start(self, msg_id: MessageId, method: str, route: Route, params: msgspec.Raw | msgspec.UnsetType) -> None:
         """Runs a handler and sends its answer, now or later. The caller has seen to it that the id is free."""
         call = Call(msg_id, method)

@@ -69,13 +69,14 @@ _ANY_OF: Final[dict[str, TargetKind]] = {"jax": "jax.function", "torch": "torch.
 
 
 async def open_request(
-    tools: Tools, request: Request, refresh: bool, progress: Callable[[str], None]
+    tools: Tools, request: Request, refresh: bool, progress: Callable[[str], None], may_ask: bool = True
 ) -> tuple[OpenCapture, bool]:
     """Passes the gates and traces. Returns the capture and whether a fresh one was reused. Raises TvlsError."""
     candidates = find(request.folder, tools.settings.interpreter_command())
-    await _pass_trust(
-        tools, request.folder, shlex.join(candidates[0].command) if candidates else "no interpreter found"
-    )
+    if may_ask:
+        await _pass_trust(
+            tools, request.folder, shlex.join(candidates[0].command) if candidates else "no interpreter found"
+        )
     path = Path(request.target.path) if request.target else None
     _require_trust(tools, request.folder, path)
     name = request.target.name if request.target else request.profile.qualname

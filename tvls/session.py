@@ -35,7 +35,7 @@ from tvls.setup.profile import Profile
 from tvls.setup.read import SETUP_FILE, Problem, SetupFile, broken_for, profiles_for, read_setup
 from tvls.tracing.pool import WorkerPool
 from tvls.trust import TrustStore
-from tvls.uris import to_path, to_uri
+from tvls.uris import is_file_uri, to_path, to_uri
 
 
 class Session:
@@ -193,13 +193,16 @@ class Session:
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
-    async def open(self, params: t.OpenParams, progress: Callable[[str], None]) -> t.OpenResult:
-        """Traces, or answers what is missing. Two requests for the same graph at the same time share one trace."""
+    async def open(self, params: t.OpenParams, progress: Callable[[str], None], may_ask: bool = True) -> t.OpenResult:
+        """Traces, or answers what is missing. Two requests for the same graph at the same time share one trace.
+
+        `may_ask`: whether the person may be asked for trust.
+        """
         request = await self._resolve(params)
-        key = self._shared_key(request, params)
+        key = (self._shared_key(request, params), may_ask)
         shared = None if params.refresh else self._opening.get(key)
         if shared is None:
-            task = asyncio.ensure_future(open_request(self.tools, request, params.refresh, progress))
+            task = asyncio.ensure_future(open_request(self.tools, request, params.refresh, progress, may_ask))
             shared = _Shared(task)
             # A refresh is a trace of its own: one that runs already may have read the code as it was before.
             self._opening[object() if params.refresh else key] = shared
@@ -232,6 +235,13 @@ class Session:
     async def _named(self, ref: t.TargetRef) -> tuple[Path, FoundTarget]:
         """The folder and the definition that a reference names, be it a discovered target or not."""
         path = to_path(ref.uri)
+        if not is_file_uri(ref.uri):
+            raise TvlsError(
+                "unsavedSource",
+                f"{ref.uri} is not a file, and only files can be traced.",
+                "Save it in a workspace folder, then open the graph.",
+                uri=ref.uri,
+            )
         folder = self._folder(path)
         if folder is None:
             raise TvlsError(
@@ -378,6 +388,11 @@ class Session:
                 nodes += hits.nodes
                 total += hits.total
         return t.NodesAtResult(nodes=nodes, total=total)
+
+    def is_source(self, capture_id: str, path: Path) -> bool:
+        """Whether an open capture was traced from this file."""
+        opened = next((opened for opened in self.tools.captures if opened.capture["captureId"] == capture_id), None)
+        return opened is not None and self._relative(opened.traced, path) is not None
 
     def search(self, params: t.SearchParams) -> t.SearchResult:
         opened = self.tools.captures.get(params.capture_id)

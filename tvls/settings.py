@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -33,6 +33,8 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     decision of their own."""
     idle_seconds: Annotated[float, msgspec.Meta(gt=0)] = 900.0
     """A warm worker that was not used for so long ends."""
+    show: Literal["canvas", "outline"] = "canvas"
+    """What `tvls.server.openGraph` shows: the graph in a browser, or its outline as a text document."""
     limits: LimitSettings = LimitSettings()
 
     def capture_limits(self) -> Limits:

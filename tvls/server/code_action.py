@@ -13,25 +13,30 @@ from tvls.uris import to_path
 
 OPEN_KIND: Final = "source.tvls.openGraph"
 REFRESH_KIND: Final = "source.tvls.refresh"
+REVEAL_KIND: Final = "source.tvls.revealInGraph"
 REFRESH_GRAPH: Final = "tvls.server.refreshGraph"
+REVEAL_IN_GRAPH: Final = "tvls.server.revealInGraph"
 
 
 async def code_action(server: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
     only = [_kind(kind) for kind in params.context.only or [""]]
-    kinds = [kind for kind in (OPEN_KIND, REFRESH_KIND) if any(_includes(wanted, kind) for wanted in only)]
+    kinds = [kind for kind in (OPEN_KIND, REFRESH_KIND, REVEAL_KIND) if any(_includes(wanted, kind) for wanted in only)]
     if not kinds:
         return []
     uri = params.text_document.uri
-    target = target_at(await server.session.targets(to_path(uri)), params.range.start.line)
-    if target is None:
-        return []
     commands: list[tuple[str, lsp.Command]] = []
-    if OPEN_KIND in kinds:
+    target = target_at(await server.session.targets(to_path(uri)), params.range.start.line)
+    if target is not None and OPEN_KIND in kinds:
         commands.append((OPEN_KIND, open_command(server, uri, target, f"Open {target.name} as Graph")))
-    if REFRESH_KIND in kinds and target.state in ("fresh", "stale", "failed"):
+    if target is not None and REFRESH_KIND in kinds and target.state in ("fresh", "stale", "failed"):
         arguments = [{"uri": uri, "name": target.name}]
         again = lsp.Command(title=f"Trace {target.name} again", command=REFRESH_GRAPH, arguments=arguments)
         commands.append((REFRESH_KIND, again))
+    if REVEAL_KIND in kinds and server.canvas is not None and server.canvas.shows(to_path(uri)):
+        place = {"uri": uri, "line": params.range.start.line, "character": params.range.start.character}
+        commands.append(
+            (REVEAL_KIND, lsp.Command(title="Show in the open graph", command=REVEAL_IN_GRAPH, arguments=[place]))
+        )
     if not server.features.code_action_literals:
         return [command for _, command in commands]
     return [lsp.CodeAction(title=command.title, kind=kind, command=command) for kind, command in commands]

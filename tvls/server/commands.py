@@ -10,9 +10,11 @@ from lsprotocol import types as lsp
 
 from tvls.jsonrpc import INVALID_PARAMS, RpcError
 from tvls.protocol import types as t
+from tvls.protocol import types_page as p
 from tvls.protocol.errors import TvlsError
 from tvls.server import requests
-from tvls.server.code_action import REFRESH_GRAPH
+from tvls.server.canvas import mark, show_canvas
+from tvls.server.code_action import REFRESH_GRAPH, REVEAL_IN_GRAPH
 from tvls.server.code_lens import OPEN_GRAPH
 from tvls.server.show import show_outline
 from tvls.server.state import Server
@@ -32,6 +34,14 @@ class OpenArgument(t.Wire, frozen=True, kw_only=True):
     setup: t.InlineSetup | None = None
     capture_id: str | None = None
     """`showOutline` only: a capture that is open already."""
+
+
+class PlaceArgument(t.Wire, frozen=True, kw_only=True):
+    """Argument of `revealInGraph`: a place of a text document, as in LSP."""
+
+    uri: str
+    line: int
+    character: int
 
 
 class FolderArgument(t.Wire, frozen=True, kw_only=True):
@@ -64,12 +74,20 @@ async def refresh_graph(server: Server, arguments: list[Any], token: Token) -> t
 
 
 async def _open(server: Server, arguments: list[Any], token: Token, *, refresh: bool) -> t.OpenResult:
-    argument = _one(arguments, OpenArgument)
-    result = await requests.open_graph(server, _open_params(argument, refresh, token))
-    if not server.features.own_canvas:
-        # Not awaited: some editors wait for this answer before they can show anything.
-        server.protocol.run_in_background(show_outline(server, result.capture), "showing an outline")
+    params = _open_params(_one(arguments, OpenArgument), refresh, token)
+    try:
+        result = await requests.open_graph(server, params)
+    except TvlsError as error:
+        _show(server, params, None, error)
+        raise
+    _show(server, params, result.capture, None)
     return result
+
+
+def _show(server: Server, params: t.OpenParams, capture: t.CaptureInfo | None, error: TvlsError | None) -> None:
+    if not server.features.own_canvas:
+        # Not awaited: some editors wait for the command's answer before they can show anything.
+        server.protocol.run_in_background(show_canvas(server, params, capture, error), "showing a graph")
 
 
 def _open_params(argument: OpenArgument, refresh: bool, token: Token) -> t.OpenParams:
@@ -96,6 +114,16 @@ async def show_outline_command(server: Server, arguments: list[Any], token: Toke
         capture = (await requests.open_graph(server, _open_params(argument, False, token))).capture
     server.protocol.run_in_background(show_outline(server, capture), "showing an outline")
     return capture
+
+
+async def reveal_in_graph(server: Server, arguments: list[Any], token: Token) -> p.MarkResult:
+    """Marks the nodes of a place in the graphs that the browser shows."""
+    argument = _one(arguments, PlaceArgument)
+    place = t.Position(line=argument.line, character=argument.character)
+    result = mark(server, p.MarkParams(text_document=t.TextDocument(uri=argument.uri), position=place))
+    if not result.pages:
+        server.show(lsp.MessageType.Info, "No graph in your browser has an operation from this place.")
+    return result
 
 
 async def trust_folder(server: Server, arguments: list[Any], token: Token) -> t.TrustResult:
@@ -147,6 +175,7 @@ def _one(arguments: list[Any], kind: type[Argument]) -> Argument:
 COMMANDS: Final[dict[str, Callable[[Server, list[Any], Token], Awaitable[Any]]]] = {
     OPEN_GRAPH: open_graph,
     REFRESH_GRAPH: refresh_graph,
+    REVEAL_IN_GRAPH: reveal_in_graph,
     "tvls.server.trustFolder": trust_folder,
     "tvls.server.untrustFolder": untrust_folder,
     "tvls.server.showOutline": show_outline_command,

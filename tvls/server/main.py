@@ -66,6 +66,12 @@ async def shutdown(server: Server, params: None) -> None:
     call = server.protocol.current_call()
     server.protocol.stage = "shutdown"
     server.protocol.calls.cancel_all(keep=call.id if call else None)
+    await _close(server)
+
+
+async def _close(server: Server) -> None:
+    if server.canvas is not None:
+        await server.canvas.aclose()
     await server.session.aclose()
 
 
@@ -75,7 +81,7 @@ async def _serve(server: Server, channel: stdio.Channel) -> int:
     finally:
         if hasattr(server, "session"):
             async with asyncio.timeout(loop.CLOSE_SECONDS):
-                await server.session.aclose()
+                await _close(server)
 
 
 def serve_stdio(make_session: Callable[[Host, Settings], Session]) -> int:

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvls.protocol import types as t
-from tvls.protocol.errors import TvlsError
 from tvls.requests import REQUESTS as PLAIN
 from tvls.server import updates
+from tvls.server.canvas import mark
 from tvls.server.progress import progress
 from tvls.server.state import Server
-from tvls.uris import is_file_uri
 
 Run = Callable[[Server, Any], Any]
 
@@ -21,13 +20,6 @@ def _plain(run: Callable[[Any, Any], Any]) -> Run:
 
 
 async def open_graph(server: Server, params: t.OpenParams) -> t.OpenResult:
-    if params.target is not None and not is_file_uri(params.target.uri):
-        raise TvlsError(
-            "unsavedSource",
-            f"{params.target.uri} is not a file, and only files can be traced.",
-            "Save it in a workspace folder, then open the graph.",
-            uri=params.target.uri,
-        )
     name = params.target.name if params.target is not None else params.profile or "graph"
     with progress(server, f"Open {name} as graph", params.work_done_token) as shown:
         result = await server.session.open(params, shown.report)
@@ -44,4 +36,5 @@ REQUESTS: Final[dict[str, Run]] = {
     **{method: _plain(run) for method, run in PLAIN.items()},
     "tvls/graph/open": open_graph,
     "tvls/graph/close": close_graph,
+    "tvls/canvas/mark": mark,
 }

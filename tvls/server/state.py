@@ -19,6 +19,7 @@ from tvls.server.rpc import Protocol
 from tvls.settings import Settings
 
 if TYPE_CHECKING:
+    from tvls.canvas.server import CanvasServer
     from tvls.session import Session
 
 OPEN_IN_CLIENT = "tvls.openGraph"
@@ -29,6 +30,8 @@ OPEN_IN_CLIENT = "tvls.openGraph"
 class ClientFeatures:
     """What of LSP's options the client has. The defaults are those of a client that announces nothing."""
 
+    name: str = ""
+    """Of the editor, for people."""
     encoding: Encoding = DEFAULT_ENCODING
     questions: Literal["yes", "perhaps", "no"] = "no"
     """Whether `window/showMessageRequest` is answered. Some editors answer without announcing it: `perhaps`."""
@@ -77,6 +80,8 @@ class Server:
     initial_settings: Settings = field(default_factory=Settings)
     """Those of `initializationOptions`, which later configuration is laid over."""
     shown: Shown = field(default_factory=Shown)
+    canvas: CanvasServer | None = None
+    """Pages in the browser, once there was one."""
     session: Session = field(init=False)
     """Set by `initialize`; before it, no other handler runs."""
 
@@ -105,6 +110,7 @@ def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> C
     ours = _table(experimental.get("tvls"))
     commands = _commands(experimental.get("commands"))
     return ClientFeatures(
+        name=client,
         encoding=choose_encoding(
             [str(getattr(name, "value", name)) for name in (general.position_encodings if general else None) or []]
         ),

@@ -39,6 +39,8 @@ async def _update(server: Server) -> None:
     try:
         diagnostics.publish(server)
         _send_capture_states(server)
+        if server.canvas is not None:
+            server.canvas.tell_states()
         await _refresh_lenses(server)
     finally:
         shown.running = False
