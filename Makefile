@@ -5,15 +5,18 @@ MODELS := .venv-models
 BIN := $(VENV)/bin
 CANVAS := clients/canvas
 PAGE := tvls/canvas/static/index.html
+NODE := $(CANVAS)/node_modules/.package-lock.json
 PIP := -m pip install --quiet --disable-pip-version-check
 TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
+OPEN := $(BIN)/tvls open --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
-.PHONY: demo test bench env models versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test pytest clean
+.PHONY: demo test bench env models versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test chromium pytest pytest-canvas clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
 
-$(VENV)/.installed: pyproject.toml requirements/dev.txt
+# The editable install builds the canvas.
+$(VENV)/.installed: pyproject.toml requirements/dev.txt hatch_build.py | $(NODE)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) -r requirements/dev.txt
 	$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
@@ -22,14 +25,21 @@ $(VENV)/.installed: pyproject.toml requirements/dev.txt
 # The canvas, bundled into the Python package.
 canvas: $(PAGE)
 
-$(PAGE): $(CANVAS)/node_modules/.package-lock.json $(CANVAS)/build.mjs $(shell find $(CANVAS)/src -type f)
+$(PAGE): $(NODE) $(CANVAS)/build.mjs $(shell find $(CANVAS)/src -type f)
 	cd $(CANVAS) && npm run --silent build
 	touch $@
 
-$(CANVAS)/node_modules/.package-lock.json: $(CANVAS)/package-lock.json
+$(NODE): $(CANVAS)/package-lock.json
 	@command -v npm >/dev/null || { echo "The canvas is built with Node.js 20 or newer and npm, which are not there: install them (Debian: nodejs, npm) and run make again."; exit 1; }
 	cd $(CANVAS) && npm ci --silent
 	touch $@
+
+# The browser that the canvas is tested in.
+chromium:
+	@command -v chromium >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
+	  apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	} || { echo "The canvas is tested in Chromium, which is not there: install it (Debian: apt install chromium), or set TVLS_TEST_CHROMIUM."; test -n "$$TVLS_TEST_CHROMIUM"; }
 
 canvas-test: canvas
 	cd $(CANVAS) && npm run --silent lint && npm run --silent types && npm run --silent test
@@ -50,7 +60,7 @@ versions-suite: versions
 	  test ! -d .venv-$$row || TVLS_TEST_PYTHON=$(CURDIR)/.venv-$$row/bin/python $(BIN)/python -m pytest tests/worker_jax tests/tracing || exit 1; \
 	done
 
-demo: env models
+demo: env models canvas
 	@echo "== The models of examples/, found by reading"
 	@$(BIN)/tvls discover examples
 	@echo "== A plain JAX function"
@@ -59,6 +69,8 @@ demo: env models
 	@$(TRACE) examples/mlp.py:MLP
 	@echo "== GPT-2 of the transformers package, 124 million parameters, none of them allocated"
 	@$(TRACE) --profile gpt2 --depth 4
+	@echo "== The same as a graph, in your browser"
+	@if [ -t 1 ]; then $(OPEN) --profile gpt2; else $(OPEN) --profile gpt2 --no-browser </dev/null; fi
 
 test: lint types generated canvas-test pytest
 
@@ -74,14 +86,19 @@ generated: env
 	$(BIN)/python -m tvls.protocol.generate --check
 
 # The worker's tests trace for minutes; they run beside all others, each group with its output in one piece.
-pytest: env models versions
+pytest: env models versions canvas chromium
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-worker pytest-others
+	$(MAKE) --no-print-directory pytest-canvas
 
 pytest-worker:
 	$(BIN)/python -m pytest tests/worker_jax tests/versions
 
 pytest-others:
-	$(BIN)/python -m pytest --ignore=tests/worker_jax --ignore=tests/versions
+	$(BIN)/python -m pytest --ignore=tests/worker_jax --ignore=tests/versions --ignore=tests/canvas
+
+# In a process of its own: Playwright's event loop stays, and other tests need one of theirs.
+pytest-canvas:
+	$(BIN)/python -m pytest tests/canvas
 
 bench: env models
 	$(BIN)/python benchmarks/discovery.py

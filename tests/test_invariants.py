@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -79,22 +78,3 @@ def test_dependencies_point_downwards() -> None:
                 if rank.get(other, -1) > rank[part]:
                     wrong.append(f"{file.relative_to(PACKAGE)} imports {node.module}")
     assert wrong == []
-
-
-def test_a_wheel_holds_the_whole_program(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(tmp_path),
-    ]
-    subprocess.run([*command, str(REPOSITORY)], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("tvls-*.whl")
-    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("tvls/")}
-    here = {f"tvls/{file.relative_to(PACKAGE).as_posix()}" for file in PACKAGE.rglob("*.py")}
-    assert packed == here | {"tvls/py.typed"}

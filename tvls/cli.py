@@ -75,32 +75,18 @@ def _parser() -> argparse.ArgumentParser:
     discover.set_defaults(run=_discover)
 
     trace = commands.add_parser("trace", help="trace a model and print its outline, or write its graph")
-    trace.add_argument("target", nargs="?", metavar="FILE:NAME", help="such as model.py:net; optional with --profile")
-    trace.add_argument("--profile", help="profile of tensorviz.toml; default: the first one of the target")
-    trace.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="[NAME=]VALUE",
-        help="an input instead of a profile's: 'x=float32[2,3]', 'float32[2,3]', 'train=true'; repeatable",
-    )
-    trace.add_argument(
-        "--init", action="append", default=[], metavar="[NAME=]VALUE", help="a constructor argument; repeatable"
-    )
-    trace.add_argument("--seed", type=int, default=None)
-    trace.add_argument("--device", default=None, help="cpu or cuda:N")
+    _add_request(trace)
     trace.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the portable graph file")
     trace.add_argument("--json", action="store_true", help="print the portable graph, or the error, as JSON")
-    trace.add_argument(
-        "--limit",
-        action="append",
-        default=[],
-        metavar="NAME=NUMBER",
-        help="raise or lower a limit: seconds, operations, inputElements, memoryBytes, ...; repeatable",
-    )
     _add_outline(trace)
     _add_environment(trace)
     trace.set_defaults(run=_trace)
+
+    opened = commands.add_parser("open", help="trace a model and show its graph in a browser, until Ctrl-C")
+    _add_request(opened)
+    opened.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
+    _add_environment(opened)
+    opened.set_defaults(run=_open)
 
     show = commands.add_parser("show", help="print the outline of a graph file; needs no model, no JAX")
     show.add_argument("file", type=Path, metavar="GRAPH.json")
@@ -118,6 +104,30 @@ def _parser() -> argparse.ArgumentParser:
     _add_environment(doctor)
     doctor.set_defaults(run=_doctor)
     return parser
+
+
+def _add_request(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", nargs="?", metavar="FILE:NAME", help="such as model.py:net; optional with --profile")
+    parser.add_argument("--profile", help="profile of tensorviz.toml; default: the first one of the target")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]VALUE",
+        help="an input instead of a profile's: 'x=float32[2,3]', 'float32[2,3]', 'train=true'; repeatable",
+    )
+    parser.add_argument(
+        "--init", action="append", default=[], metavar="[NAME=]VALUE", help="a constructor argument; repeatable"
+    )
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--device", default=None, help="cpu or cuda:N")
+    parser.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="raise or lower a limit: seconds, operations, inputElements, memoryBytes, ...; repeatable",
+    )
 
 
 def _add_outline(parser: argparse.ArgumentParser) -> None:
@@ -160,6 +170,12 @@ def _trace(arguments: argparse.Namespace) -> int:
     from tvls.commands.trace import trace_command
 
     return asyncio.run(trace_command(arguments))
+
+
+def _open(arguments: argparse.Namespace) -> int:
+    from tvls.commands.open import open_command
+
+    return asyncio.run(open_command(arguments))
 
 
 def _show(arguments: argparse.Namespace) -> int:

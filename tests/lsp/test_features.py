@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ class Place:
         self.setup.write_text(SETUP)
         self.cache = root / "cache"
         self.options: dict[str, Any] = {"interpreter": python}
-        self.env = {"XDG_STATE_HOME": str(root / "state"), "XDG_CACHE_HOME": str(self.cache)}
+        self.env = {"XDG_STATE_HOME": str(root / "state"), "XDG_CACHE_HOME": str(self.cache), "SSH_CONNECTION": ""}
 
     @contextlib.asynccontextmanager
     async def editor(self, capabilities: dict[str, Any], trust: bool = True) -> AsyncIterator[LspClient]:
@@ -97,7 +98,7 @@ def actions_at(client: LspClient, uri: str, line: int, only: list[str] | None = 
 
 @pytest.mark.parametrize("name", profiles.EDITORS)
 async def test_open_in_every_editor(place: Place, name: str) -> None:  # R1, R4, R25, R28
-    """Lens or action → question of trust → graph → outline on the screen → hover, with no plugin at all."""
+    """Lens or action → question of trust → graph → canvas in the browser → hover, with no plugin at all."""
     async with place.editor(profiles.EDITORS[name]) as client:
         offered = profiles.EDITORS[name]["general"]["positionEncodings"]
         encoding = client.capabilities["positionEncoding"]
@@ -123,10 +124,8 @@ async def test_open_in_every_editor(place: Place, name: str) -> None:  # R1, R4,
         assert (kinds[0], kinds[-1], set(kinds[1:-1])) == ("begin", "end", {"report"})
 
         shown = (await client.wait_for("window/showDocument"))["params"]
-        outline = Path(shown["uri"].removeprefix("file://"))
-        assert outline.is_relative_to(place.cache)
-        assert "dot_general" in read(outline)
-        assert (shown["takeFocus"], shown["external"]) == (True, False)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/graph/\w+\?token=[\w-]{40,}", shown["uri"])
+        assert (shown["takeFocus"], shown["external"]) == (True, True)
 
         content = MODEL.splitlines()[LINE]
         width = {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
@@ -196,7 +195,9 @@ async def test_trust_by_command_where_nobody_can_be_asked(place: Place) -> None:
         assert any("tvls.server.trustFolder" in message for message in messages)
         assert (await client.execute("tvls.server.trustFolder"))["trusted"] is True
         result = await client.request("workspace/executeCommand", _open(place, "net"))
-        shown = await client.wait_for("window/showMessage", lambda params: "outline is in" in params["message"])
+        shown = await client.wait_for(
+            "window/showMessage", lambda params: "in a browser: http://127" in params["message"]
+        )
         assert result["capture"]["name"] in shown["params"]["message"]
         assert not client.of("window/showDocument")
         assert not client.of("$/progress")
@@ -456,7 +457,11 @@ async def test_commands_for_support(place: Place) -> None:
         await client.wait_for("window/showDocument")
         seen = len(client.received)
         await client.execute("tvls.server.showOutline", {"captureId": result["capture"]["captureId"]})
-        await client.wait_for("window/showDocument", since=seen)
+        shown = await client.wait_for("window/showDocument", since=seen)
+        outline = Path(shown["params"]["uri"].removeprefix("file://"))
+        assert outline.is_relative_to(place.cache)
+        assert "dot_general" in read(outline)
+        assert (shown["params"]["takeFocus"], shown["params"]["external"]) == (True, False)
         refused = await client.ask(
             "workspace/executeCommand", {"command": "tvls.server.showOutline", "arguments": [{"captureId": "gone"}]}
         ).error()
@@ -465,6 +470,7 @@ async def test_commands_for_support(place: Place) -> None:
 
 @pytest.mark.parametrize("answer", [{"success": False}, error(-32603)])
 async def test_editor_that_fails_to_show_the_outline(place: Place, answer: Any) -> None:  # R28
+    place.options["show"] = "outline"
     async with place.editor(profiles.VSCODE) as client:
         client.answers["window/showDocument"] = answer
         await client.request("workspace/executeCommand", _open(place, "net"))

@@ -17,7 +17,7 @@ def screen_is_here(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def over_ssh(environ: Mapping[str, str] = os.environ) -> bool:
-    return "SSH_CONNECTION" in environ
+    return bool(environ.get("SSH_CONNECTION"))
 
 
 def open_browser(address: str) -> bool:

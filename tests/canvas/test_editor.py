@@ -1,0 +1,233 @@
+"""The page and the editor that made it, with the real daemon between them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.canvas.daemon import MODEL, small_model
+from tests.canvas.page import Page
+from tests.lsp import profiles
+from tests.lsp.client import LspClient, error
+
+SETUP = """\
+version = 1
+
+[profiles.small]
+kind = "model"
+framework = "jax"
+model = "model:net"
+inputs = { args = [{ kind = "tensor", shape = [2, 3], dtype = "float32" }] }
+"""
+NO_SCREEN = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
+SSH = {"SSH_CONNECTION": "10.0.0.9 50000 10.0.0.7 22"}
+
+
+class Place:
+    def __init__(self, root: Path, python: str) -> None:
+        self.folder = small_model(root / "net")
+        self.model = self.folder / "model.py"
+        self.setup = self.folder / "tensorviz.toml"
+        self.setup.write_text(SETUP)
+        self.options: dict[str, Any] = {"interpreter": python, "trustedFolders": [str(self.folder)]}
+        self.env = {
+            "XDG_STATE_HOME": str(root / "state"),
+            "XDG_CACHE_HOME": str(root / "cache"),
+            "SSH_CONNECTION": "",
+            **NO_SCREEN,
+        }
+
+    @contextlib.asynccontextmanager
+    async def editor(
+        self, capabilities: dict[str, Any] = profiles.NEOVIM, name: str = "Neovim", env: dict[str, str] | None = None
+    ) -> AsyncIterator[LspClient]:
+        async with LspClient.start(env={**self.env, **(env or {})}) as client:
+            await client.initialize(capabilities, [self.folder], self.options, clientInfo={"name": name})
+            yield client
+            assert await client.shut_down() == 0
+
+    async def open(self, client: LspClient) -> str:
+        """Runs the lens; the address that the editor was told to open."""
+        seen = len(client.received)
+        await client.execute("tvls.server.openGraph", {"uri": self.model.as_uri(), "name": "net"})
+        return (await client.wait_for("window/showDocument", since=seen))["params"]["uri"]
+
+
+@pytest.fixture
+def place(tmp_path: Path, models_python: str) -> Place:
+    return Place(tmp_path, models_python)
+
+
+async def test_from_the_lens_to_the_source_and_back(place: Place) -> None:  # R26, R34
+    async with place.editor() as client:
+        uri = client.open(place.model)
+        async with Page.visit(await place.open(client)) as page:
+            state = await page.attach()
+            capture = state["capture"]["captureId"]
+            assert state["editor"] == "Neovim"
+            assert state["capture"]["profile"] == "small"
+
+            found = await page.request("tvls/graph/search", {"captureId": capture, "query": "mul"})
+            node = found["nodes"][0]["node"]
+            sources = await page.request("tvls/graph/sources", {"captureId": capture, "node": node})
+            seen = len(client.received)
+            shown = await page.request("tvls/canvas/showSource", {"location": sources["frames"][0]["location"]})
+            assert shown == {"shown": True, "place": "model.py:8"}
+            asked = (await client.wait_for("window/showDocument", since=seen))["params"]
+            assert (asked["uri"], asked["external"], asked["takeFocus"]) == (uri, False, True)
+            assert asked["selection"] == {"start": {"line": 7, "character": 11}, "end": {"line": 7, "character": 18}}
+
+            place_of = {"textDocument": {"uri": uri}, "position": {"line": 7, "character": 14}}
+            assert await client.request("tvls/canvas/mark", place_of) == {"pages": 1, "nodes": 1}
+            marked = await page.told("$/tvls/canvas/mark")
+            assert (marked["captureId"], marked["nodes"][0]["node"]) == (capture, node)
+            # On request, for editors that do not tell where the cursor is.
+            span = {"start": place_of["position"], "end": place_of["position"]}
+            actions = await client.request(
+                "textDocument/codeAction", {**place_of, "range": span, "context": {"diagnostics": []}}
+            )
+            (command,) = [action["command"] for action in actions if action["kind"] == "source.tvls.revealInGraph"]
+            seen = len(page.received)
+            assert (await client.execute(command["command"], *command["arguments"]))["nodes"] == 1
+            assert (await page.told("$/tvls/canvas/mark", seen))["nodes"][0]["node"] == node
+            empty = {"textDocument": {"uri": uri}, "position": {"line": 2, "character": 0}}
+            seen = len(page.received)
+            assert await client.request("tvls/canvas/mark", empty) == {"pages": 0, "nodes": 0}
+            assert (await page.told("$/tvls/canvas/mark", seen))["nodes"] == []
+
+
+async def test_one_page_for_a_target(place: Place) -> None:  # R28
+    """Opening again goes on in the page that is open; a closed one is opened anew."""
+    async with place.editor() as client:
+        client.open(place.model)
+        address = await place.open(client)
+        async with Page.visit(address) as page:
+            first = await page.attach()
+            place.model.write_text(MODEL.replace("2.0", "3.0"))
+            client.change(place.model.as_uri(), MODEL.replace("2.0", "3.0"))
+            stale = await page.told("$/tvls/captureState")
+            assert stale["freshness"] == "stale"
+            documents = len(client.of("window/showDocument"))
+            await client.execute("tvls.server.openGraph", {"uri": place.model.as_uri(), "name": "net"})
+            shown = await page.told("$/tvls/canvas/show")
+            assert shown["capture"]["captureId"] != first["capture"]["captureId"]
+            assert shown["capture"]["freshness"] == "fresh"
+            await client.wait_for("window/showMessage", lambda params: "browser has open" in params["message"])
+            assert len(client.of("window/showDocument")) == documents
+            # A trace that fails is shown there, too.
+            broken = MODEL.replace("(3, 4)", "(5, 4)")
+            place.model.write_text(broken)
+            client.change(place.model.as_uri(), broken)
+            seen = len(page.received)
+            refused = await client.ask(
+                "workspace/executeCommand",
+                {"command": "tvls.server.openGraph", "arguments": [{"uri": place.model.as_uri(), "name": "net"}]},
+            ).error()
+            failed = await page.told("$/tvls/canvas/show", seen)
+            assert failed["error"]["data"]["kind"] == refused.data["kind"] == "traceFailed"
+            place.model.write_text(MODEL)
+            client.change(place.model.as_uri(), MODEL)
+        again = await place.open(client)
+        assert again.partition("?")[0] == address.partition("?")[0]
+        assert again != address
+
+
+async def test_a_page_cannot_get_trust(place: Place) -> None:  # R4, R26
+    """After trust is withdrawn a page gets the error, and the editor no question."""
+    async with place.editor(profiles.VSCODE, "Visual Studio Code") as client:
+        client.open(place.model)
+        async with Page.visit(await place.open(client)) as page:
+            state = await page.attach()
+            await client.execute("tvls.server.untrustFolder", place.folder.as_uri())
+            refused = await page.error("tvls/graph/open", {**state["open"], "refresh": True})
+            assert refused.data["kind"] == "notTrusted"
+            assert refused.data["nextStep"]
+            assert not client.of("window/showMessageRequest")
+            assert (await page.request("tvls/trust/get", {"folder": place.folder.as_uri()}))["trusted"] is False
+
+
+async def test_missing_values_are_asked_for_in_the_page(place: Place) -> None:  # R9
+    place.setup.unlink()
+    async with place.editor() as client:
+        argument = {"uri": place.model.as_uri(), "name": "net"}
+        refused = await client.ask(
+            "workspace/executeCommand", {"command": "tvls.server.openGraph", "arguments": [argument]}
+        ).error()
+        assert refused.data["kind"] == "setupRequired"
+        address = (await client.wait_for("window/showDocument"))["params"]["uri"]
+        async with Page.visit(address) as page:
+            state = await page.attach()
+            assert "capture" not in state
+            assert state["error"]["data"]["missing"][0]["parameter"] == "x"
+            setup = {"inputs": {"args": [{"kind": "tensor", "shape": [2, 3], "dtype": "float32"}]}}
+            opened = await page.request("tvls/graph/open", {**state["open"], "setup": setup})
+            assert opened["capture"]["name"] == "net"
+            state = await page.attach()
+            assert "error" not in state
+            assert state["open"]["setup"] == setup
+
+
+@pytest.mark.parametrize("answer", [{"success": False}, error(-32603)])
+async def test_an_editor_that_opens_no_browser(place: Place, answer: Any) -> None:  # R28
+    async with place.editor() as client:
+        client.answers["window/showDocument"] = answer
+        await client.execute("tvls.server.openGraph", {"uri": place.model.as_uri(), "name": "net"})
+        message = (await client.wait_for("window/showMessage"))["params"]["message"]
+        address = message.partition("in a browser: ")[2]
+        assert "ssh" not in message
+        async with Page.visit(address) as page:
+            state = await page.attach()
+            shown = await page.request("tvls/canvas/showSource", {"location": await location(page, state)})
+            assert shown == {"shown": False, "place": "model.py:7"}
+
+
+async def location(page: Page, state: dict[str, Any]) -> Any:
+    found = await page.request(
+        "tvls/graph/search", {"captureId": state["capture"]["captureId"], "query": "dot_general"}
+    )
+    node = {"captureId": state["capture"]["captureId"], "node": found["nodes"][0]["node"]}
+    return (await page.request("tvls/graph/sources", node))["frames"][0]["location"]
+
+
+@pytest.mark.parametrize(
+    ("name", "env", "opens"),
+    [
+        ("Neovim", SSH, False),
+        ("Neovim", {**SSH, "DISPLAY": ":10.0"}, True),
+        ("Visual Studio Code", SSH, True),
+        ("Neovim", {}, True),
+    ],
+)
+async def test_over_ssh(place: Place, name: str, env: dict[str, str], opens: bool) -> None:  # R28
+    """A browser there would open where nobody sits; the message has the address and the tunnel that it needs."""
+    async with place.editor(profiles.NEOVIM, name, env) as client:
+        await client.execute("tvls.server.openGraph", {"uri": place.model.as_uri(), "name": "net"})
+        if opens:
+            shown = await client.wait_for("window/showDocument")
+            assert shown["params"]["external"] is True
+            assert not client.of("window/showMessage")
+        else:
+            message = (await client.wait_for("window/showMessage"))["params"]["message"]
+            port = message.partition("http://127.0.0.1:")[2].partition("/")[0]
+            assert f"ssh -N -L {port}:127.0.0.1:{port} " in message
+            assert message.endswith("@10.0.0.7")
+            assert not client.of("window/showDocument")
+
+
+async def test_the_page_ends_with_the_server(place: Place) -> None:
+    async with place.editor() as client:
+        address = await place.open(client)
+        async with Page.visit(address) as page:
+            await page.attach()
+            assert await client.shut_down() == 0
+            with pytest.raises(Exception, match="1001"):
+                await page.socket.recv()
+            client.shut_down = _done  # type: ignore[method-assign]
+
+
+async def _done() -> int:
+    return 0

@@ -1,0 +1,93 @@
+"""`tvls open FILE:NAME`: the canvas in a browser, without an editor."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import threading
+
+from tvls.canvas import files
+from tvls.canvas.browser import forwarding, open_browser
+from tvls.canvas.server import CanvasServer
+from tvls.commands.exits import DONE, FAILED, USAGE
+from tvls.commands.request import open_params, warn_of_setup
+from tvls.commands.terminal import Terminal, complain, report, settings
+from tvls.protocol import types as t
+from tvls.protocol.errors import TvlsError
+from tvls.session import Session
+
+
+async def open_command(arguments: argparse.Namespace) -> int:
+    """Serves the graph until Ctrl-C; without a terminal, until standard input ends."""
+    try:
+        params, folder = open_params(arguments)
+        chosen = settings(arguments.python, arguments.limit)
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
+    except TvlsError as error:
+        report(error)
+        return USAGE
+    if not files.is_built():
+        complain(f"the page is not built: {files.STATIC} is empty. In a checkout, run `make canvas`.")
+        return FAILED
+    host = Terminal(arguments.trust)
+    session = Session(host, chosen)
+    session.set_folders([folder])
+    canvas = CanvasServer(session, _no_editor)
+    try:
+        if arguments.trust:
+            session.tools.trust.grant(folder, persist=False)
+        capture, missing = None, None
+        try:
+            capture = (await session.open(params, host.progress)).capture
+        except TvlsError as error:
+            host.done()
+            code = report(error)
+            if error.kind not in ("setupRequired", "setupInvalid") or not _on_a_terminal():
+                return code
+            missing = error  # the page has a form for it
+        host.done()
+        warn_of_setup(session, folder, params)
+        address = await canvas.show(params, capture, missing)
+        assert address is not None  # noqa: S101 (nobody looks at a new page yet)
+        print(address, flush=True)
+        tunnel = forwarding(address)
+        if tunnel:
+            complain(f"on the machine that you sit at, first run: {tunnel}")
+        if not arguments.no_browser:
+            open_browser(address)
+        await _until_told()
+    finally:
+        await canvas.aclose()
+        await session.aclose()
+    return DONE
+
+
+async def _no_editor(_: t.Location) -> bool:
+    return False
+
+
+def _on_a_terminal() -> bool:
+    return sys.stdin.isatty() or sys.stdout.isatty()
+
+
+async def _until_told() -> None:
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    if _on_a_terminal():
+        complain("Ctrl-C ends it")
+    else:
+
+        def read() -> None:
+            while os.read(0, 4096):
+                pass
+            loop.call_soon_threadsafe(told.set)
+
+        threading.Thread(target=read, daemon=True).start()
+    await told.wait()

@@ -1,0 +1,54 @@
+"""What `tvls trace` and `tvls open` are asked to open."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tvls.commands.terminal import absolute, complain, workspace_folder
+from tvls.protocol import types as t
+from tvls.session import Session
+from tvls.setup.read import SETUP_FILE
+from tvls.setup.shorthand import parse_inits, parse_inputs
+from tvls.uris import to_uri
+
+
+def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
+    """The request and the workspace folder. Raises ValueError for wrong usage, TvlsError for a value that is none."""
+    inline = bool(arguments.input or arguments.init or arguments.seed is not None or arguments.device)
+    if arguments.target is None:
+        if arguments.profile is None:
+            raise ValueError("name a target, such as model.py:net, or a profile with --profile")
+        if inline:
+            raise ValueError("--input, --init, --seed and --device make a setup of their own; they need a target")
+        folder = workspace_folder(arguments.folder, Path.cwd())
+        return t.OpenParams(profile=arguments.profile, folder=to_uri(folder)), folder
+    file, colon, name = arguments.target.rpartition(":")
+    if not colon or not file or not name:
+        raise ValueError(f"{arguments.target!r} is not FILE:NAME, such as model.py:net")
+    path = absolute(Path(file))
+    if not path.is_file():
+        raise ValueError(f"there is no file {file}")
+    if inline and arguments.profile:
+        raise ValueError("--profile is a setup; --input, --init, --seed and --device make another")
+    folder = workspace_folder(arguments.folder, path)
+    if not path.is_relative_to(folder):
+        raise ValueError(f"{file} is not in the folder {folder}")
+    setup = None
+    if inline:
+        setup = t.InlineSetup(
+            device=arguments.device or "cpu",
+            seed=arguments.seed or 0,
+            init=parse_inits(arguments.init),
+            inputs=parse_inputs(arguments.input),
+        )
+    return t.OpenParams(target=t.TargetRef(uri=to_uri(path), name=name), profile=arguments.profile, setup=setup), folder
+
+
+def warn_of_setup(session: Session, folder: Path, params: t.OpenParams) -> None:
+    """What is odd in the setup file, such as a key that nobody reads, where the file was used."""
+    if params.setup is None:
+        for problem in session.setup_problems(folder):
+            line = f":{problem.span.line + 1}" if problem.span else ""
+            key = f"{problem.key}: " if problem.key else ""
+            complain(f"{SETUP_FILE}{line}: {key}{problem.message}")
