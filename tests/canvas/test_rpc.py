@@ -24,6 +24,9 @@ ALLOWED = {
     "tvls/graph/nodesAt",
     "tvls/graph/search",
     "tvls/graph/export",
+    "tvls/setup/draft",
+    "tvls/setup/validate",
+    "tvls/setup/save",
     "tvls/trust/get",
     "tvls/server/status",
 }

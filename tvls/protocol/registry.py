@@ -160,6 +160,9 @@ ALLOWED_IN_A_BROWSER: Final = ANSWERED_BY_THE_CANVAS_HOST | {
     "tvls/graph/nodesAt",
     "tvls/graph/search",
     "tvls/graph/export",
+    "tvls/setup/draft",
+    "tvls/setup/validate",
+    "tvls/setup/save",
     "tvls/trust/get",
     "tvls/server/status",
 }
