@@ -7,26 +7,25 @@ it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import platformdirs
 
+from tvls import userstate
 from tvls.protocol.errors import TvlsError
 
 _log = logging.getLogger(__name__)
 
 _VERSION: Final = 1
-_WAIT_SECONDS: Final = 5.0
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -197,7 +196,7 @@ class TrustStore:
             self._set_aside(fault)
             return {}
         try:
-            with self._locked():  # it may be another file by now
+            with userstate.locked(self._dir, "trust.lock"):  # it may be another file by now
                 return self._load(locked=True)
         except OSError as error:
             self._report(f"{self._path} is damaged ({fault}) and stays ({error.strerror}); nothing in it is trusted")
@@ -216,42 +215,14 @@ class TrustStore:
 
     def _change(self, change: Callable[[dict[str, dict[str, str]]], dict[str, dict[str, str]]]) -> None:
         """Reads, changes and replaces the file while no other daemon does. Raises OSError."""
-        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._locked():
+        with userstate.locked(self._dir, "trust.lock"):
             old = self._load(locked=True)
             new = change(old)
             if new == old:
                 return
             data = msgspec.json.format(msgspec.json.encode(_File(_VERSION, dict(sorted(new.items())))))
-            handle, name = tempfile.mkstemp(prefix="trust.json.", dir=self._dir)  # mode 0600
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                Path(name).replace(self._path)
-            except BaseException:
-                with contextlib.suppress(FileNotFoundError):
-                    Path(name).unlink()
-                raise
+            userstate.replace_file(self._path, data)
             self._read = None
-
-    @contextlib.contextmanager
-    def _locked(self) -> Generator[None]:
-        handle = os.open(self._dir / "trust.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            deadline = time.monotonic() + _WAIT_SECONDS
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.005)
-            yield
-        finally:
-            os.close(handle)
 
 
 def _covers(folder: str, path: str) -> bool:
