@@ -19,7 +19,8 @@ from tvls.analysis.client import Analysis
 from tvls.analysis.types import FoundTarget
 from tvls.capture.document import Capture, Failure, TargetKind
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Origin, Traced
-from tvls.environments.find import Interpreter, find
+from tvls.environments.choices import Choices
+from tvls.environments.find import Interpreter, Selected, eligible, find
 from tvls.environments.probe import Environment, fingerprint, probe, require
 from tvls.failures import failure_error
 from tvls.freshness import FileDigests, Snapshot, check, unsaved
@@ -43,6 +44,7 @@ class Tools:
     settings: Settings
     analysis: Analysis
     trust: TrustStore
+    choices: Choices
     pool: WorkerPool
     digests: FileDigests
     captures: CaptureStore
@@ -72,9 +74,9 @@ async def open_request(
     tools: Tools, request: Request, refresh: bool, progress: Callable[[str], None], may_ask: bool = True
 ) -> tuple[OpenCapture, bool]:
     """Passes the gates and traces. Returns the capture and whether a fresh one was reused. Raises TvlsError."""
-    candidates = find(request.folder, tools.settings.interpreter_command())
+    candidates = eligible(find(request.folder, selected(tools, request.folder)))
     if may_ask:
-        await _pass_trust(
+        await pass_trust(
             tools, request.folder, shlex.join(candidates[0].command) if candidates else "no interpreter found"
         )
     path = Path(request.target.path) if request.target else None
@@ -129,15 +131,22 @@ def staleness(tools: Tools, outcome: OpenCapture | FailedTrace, profile_digest: 
 
 
 def _still_selected(tools: Tools, origin: Origin) -> bool:
-    """Whether the capture Python of a trace is the one that a new trace would take, as far as settings tell."""
-    configured = tools.settings.interpreter_command()
+    """Whether the capture Python of a trace is the one that a new trace would take, as far as somebody chose it."""
+    chosen = selected(tools, origin.folder)
     command = origin.environment.command
-    if configured is None or tuple(configured) == command:
+    if not chosen or chosen[0].command == command:
         return True
-    return find(origin.folder, configured, {})[0].command == command  # as found: a configured path may be relative
+    return find(origin.folder, chosen[:1], {})[0].command == command  # as found: a chosen path may be relative
 
 
-async def _pass_trust(tools: Tools, folder: Path, interpreter: str) -> None:
+def selected(tools: Tools, folder: Path) -> list[Selected]:
+    """What somebody said about the capture Python of a folder, the most decisive first."""
+    configured = tools.settings.interpreter_command()
+    by_setting = [Selected(tuple(configured), "configured")] if configured else []
+    return by_setting + tools.choices.of(folder)
+
+
+async def pass_trust(tools: Tools, folder: Path, interpreter: str) -> None:
     if tools.trust.is_trusted(folder):
         return
     if await tools.host.ask_trust(folder, interpreter):
@@ -165,6 +174,14 @@ def _require_trust(tools: Tools, folder: Path, path: Path | None) -> None:
         "Trust the folder if you trust the people who wrote what is in it; opening a graph runs its code.",
         folder=folder.as_uri(),
     )
+
+
+def refuse_untrusted_home(tools: Tools, folder: Path, command: Sequence[str]) -> None:
+    """TvlsError `notTrusted` where the folder, or the workspace folder that the interpreter lies in, is not trusted."""
+    _require_trust(tools, folder, None)
+    home = _untrusted_home(tools, command)
+    if home is not None:
+        _require_trust(tools, home, None)
 
 
 def _untrusted_home(tools: Tools, command: Sequence[str]) -> Path | None:
@@ -251,11 +268,9 @@ async def _environment(tools: Tools, request: Request, candidates: Sequence[Inte
         )
     kind = request.target.kind if request.target else _ANY_OF[request.profile.framework]
     first: TvlsError | None = None
-    for candidate in candidates[:1] if candidates[0].origin == "configured" else candidates:
+    for candidate in candidates:
         try:
-            home = _untrusted_home(tools, candidate.command)
-            if home is not None:
-                _require_trust(tools, home, None)
+            refuse_untrusted_home(tools, request.folder, candidate.command)
             environment = await probe(candidate.command, str(request.folder))
             _require_trust(tools, request.folder, None)
             require(environment, kind)

@@ -29,6 +29,8 @@ REQUESTS: Final[dict[str, Callable[[Session, Any], Any]]] = {
     "tvls/setup/validate": lambda session, params: session.setup_form(params),
     "tvls/setup/save": lambda session, params: session.setup_save(params),
     # --- environments ---
+    "tvls/environment/list": lambda session, params: session.environment_list(params),
+    "tvls/environment/select": lambda session, params: session.environment_select(params),
     # --- server ---
     "tvls/server/status": lambda session, params: session.status(params),
     "tvls/server/debugInfo": lambda session, params: session.debug_info(params),

@@ -20,15 +20,19 @@ from tvls.analysis.types import FileTargets, FoundTarget, Parameter
 from tvls.capture.document import Failure, Frame
 from tvls.capture.encoding import canonical_json
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Traced
-from tvls.environments.find import find
+from tvls.environments.choices import Choices
+from tvls.environments.find import explain, find
 from tvls.environments.sources import find_source
 from tvls.failures import FailureReport, moved, report_message
 from tvls.freshness import FileDigests
 from tvls.host import Host
-from tvls.opening import Request, Tools, open_request, staleness
+from tvls.installing import Plans, install_plan, plan_installation
+from tvls.opening import Request, Tools, open_request, selected, staleness
 from tvls.protocol import types as t
+from tvls.protocol import types_environment as te
 from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
+from tvls.selecting import list_interpreters, probe_interpreter, select_interpreter
 from tvls.settings import Settings
 from tvls.setup.inline import inline_profile
 from tvls.setup.profile import Profile
@@ -50,12 +54,14 @@ class Session:
             settings=settings,
             analysis=Analysis(),
             trust=TrustStore(state_dir),
+            choices=Choices(state_dir),
             pool=WorkerPool(idle_seconds=settings.idle_seconds),
             digests=FileDigests(),
             captures=CaptureStore(),
             buffers={},
             folders=[],
         )
+        self.plans: Final = Plans()
         self._setups: dict[Path, tuple[str, SetupFile]] = {}
         self._opening: dict[object, _Shared] = {}
         for folder in settings.trusted_folders:
@@ -217,7 +223,8 @@ class Session:
         """Equal for requests that one trace answers."""
         path = to_path(params.target.uri) if params.target else None
         source = self.tools.digests.digest(path) if path else None
-        interpreter = tuple(self.settings.interpreter_command() or ())
+        chosen = selected(self.tools, request.folder)
+        interpreter = chosen[0].command if chosen else ()
         name = params.target.name if params.target else ""
         return (request.folder, path, name, request.profile.name, request.profile.digest, source, interpreter)
 
@@ -546,6 +553,29 @@ class Session:
     async def restart_workers(self) -> None:
         await self.tools.pool.restart()
 
+    # --- environments ------------------------------------------------------------------------------------------------
+
+    def environment_list(self, params: te.EnvironmentListParams) -> te.EnvironmentListResult:
+        return list_interpreters(self.tools, params)
+
+    def environment_select(self, params: te.EnvironmentSelectParams) -> te.EnvironmentListResult:
+        return select_interpreter(self.tools, params)
+
+    async def environment_probe(
+        self, params: te.EnvironmentProbeParams, progress: Callable[[str], None]
+    ) -> te.EnvironmentInfo:
+        return await probe_interpreter(self.tools, params, progress)
+
+    async def environment_plan(
+        self, params: te.EnvironmentPlanParams, progress: Callable[[str], None]
+    ) -> te.EnvironmentPlan:
+        return await plan_installation(self.tools, self.plans, params, progress)
+
+    async def environment_install(
+        self, params: te.EnvironmentInstallParams, progress: Callable[[str], None], on_stopped: Callable[[str], None]
+    ) -> te.EnvironmentInstallResult:
+        return await install_plan(self.tools, self.plans, params, progress, on_stopped)
+
     # --- server ------------------------------------------------------------------------------------------------------
 
     def status(self, params: t.StatusParams) -> t.StatusResult:
@@ -567,12 +597,15 @@ class Session:
             f"interpreter setting: {self.settings.interpreter or 'none'}",
         ]
         for folder in self.folders:
-            found = find(folder, self.settings.interpreter_command())
+            found = find(folder, selected(self.tools, folder))
             problems = len(self.setup(folder).problems)
             lines += [
                 f"folder {folder}: trusted: {'yes' if self.tools.trust.is_trusted(folder) else 'no'}, "
                 f"profiles: {len(self.setup(folder).profiles)}, setup problems: {problems}",
-                *(f"  interpreter {' '.join(c.command)} ({c.origin}, Python {c.python or 'unknown'})" for c in found),
+                *(
+                    f"  interpreter {' '.join(c.command)} ({explain(c, folder)}; Python {c.python or 'unknown'})"
+                    for c in found
+                ),
             ]
         for worker in self.tools.pool.status():
             lines.append(

@@ -16,7 +16,7 @@ import msgspec
 import psutil
 import pytest
 
-from tvls.environments.find import find
+from tvls.environments.find import Selected, find
 from tvls.environments.probe import Environment, fingerprint, probe, require
 from tvls.protocol.errors import TvlsError
 
@@ -52,7 +52,7 @@ def test_finding_runs_nothing_and_reads_versions_from_files(tmp_path: Path) -> N
         "CONDA_PREFIX": str(tmp_path / "conda"),
         "PATH": f"relative{os.pathsep}{tmp_path / 'bin'}",
     }
-    found = find(folder, ["tools/../bin/python"], environ)
+    found = find(folder, [Selected(("tools/../bin/python",), "configured")], environ)
     assert [(i.command[0], i.origin, i.python, i.inside) for i in found] == [
         (str(folder / "bin" / "python"), "configured", None, True),
         (str(own), "folder", "3.11.7", True),
@@ -74,10 +74,11 @@ def test_finding_runs_nothing_and_reads_versions_from_files(tmp_path: Path) -> N
 
 def test_what_makes_no_sense_is_not_offered(tmp_path: Path) -> None:
     canary = tmp_path / "ran"
-    (tmp_path / "env" / "bin").mkdir(parents=True)  # a folder of another kind that is called env
-    (tmp_path / "env" / "bin" / "python").write_text("")
-    fake_venv(tmp_path / "venv", canary).unlink()
-    (tmp_path / "venv" / "bin" / "python").symlink_to(tmp_path / "gone")  # its base was removed
+    folder = tmp_path / "work"
+    (folder / "env" / "bin").mkdir(parents=True)  # a folder of another kind that is called env
+    (folder / "env" / "bin" / "python").write_text("")
+    fake_venv(folder / "venv", canary).unlink()
+    (folder / "venv" / "bin" / "python").symlink_to(tmp_path / "gone")  # its base was removed
     base = make_program(tmp_path / "conda" / "bin" / "python", "")
     (tmp_path / "conda" / "conda-meta").mkdir()
     environ = {
@@ -86,17 +87,19 @@ def test_what_makes_no_sense_is_not_offered(tmp_path: Path) -> None:
         "CONDA_DEFAULT_ENV": "base",
         "PATH": "",
     }
-    assert find(tmp_path, None, environ) == []
+    assert find(folder, [], environ) == []
 
 
 def test_a_wrapper_is_kept_as_it_is_and_a_link_is_not_resolved(tmp_path: Path) -> None:
     fake_venv(tmp_path / ".venv", tmp_path / "ran").unlink()
     (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
-    found = find(tmp_path, ["uv", "run", "python"], {"VIRTUAL_ENV": str(tmp_path / ".venv")})
+    found = find(tmp_path, [Selected(("uv", "run", "python"), "configured")], {"VIRTUAL_ENV": str(tmp_path / ".venv")})
     assert [i.command for i in found] == [("uv", "run", "python"), (str(tmp_path / ".venv" / "bin" / "python"),)]
     assert [i.prefix for i in found] == [None, str(tmp_path / ".venv")]
     [configured, _] = find(
-        tmp_path, [".venv/bin/python"], {"VIRTUAL_ENV": "", "PATH": str(Path(sys.executable).parent)}
+        tmp_path,
+        [Selected((".venv/bin/python",), "configured")],
+        {"VIRTUAL_ENV": "", "PATH": str(Path(sys.executable).parent)},
     )
     assert configured.prefix == str(tmp_path / ".venv")
 
@@ -118,7 +121,8 @@ async def test_probing_tells_what_an_environment_is(models_python: str, tmp_path
     require(environment, "flax.linen")
     with pytest.raises(TvlsError, match="no torch") as raised:
         require(environment, "torch.module")
-    assert models_python in raised.value.data.next_step
+    assert raised.value.data.requirements == ["torch>=2.3"]
+    assert raised.value.data.interpreter == [models_python]
 
 
 async def test_a_wrapper_command_is_probed_through(tmp_path: Path) -> None:
@@ -222,7 +226,8 @@ def test_missing_and_old_libraries_are_named_with_what_to_do(kind: str, librarie
     # R2, R30
     with pytest.raises(TvlsError, match=said) as raised:
         require(environment_with(libraries), kind)
-    assert "pip install" in raised.value.data.next_step
+    assert "tvls env install" in raised.value.data.next_step
+    assert raised.value.data.requirements
 
 
 def test_new_enough_libraries_pass() -> None:

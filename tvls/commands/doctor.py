@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import shlex
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,8 +14,10 @@ from typing import Literal
 import tvls
 from tvls.commands.exits import DONE, MISSING, USAGE
 from tvls.commands.terminal import complain, settings, workspace_folder
-from tvls.environments.find import find
-from tvls.environments.probe import probe, require
+from tvls.environments.check import check
+from tvls.environments.choices import Choices
+from tvls.environments.find import Selected, eligible, explain, find
+from tvls.environments.probe import probe
 from tvls.freshness import FileDigests
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
@@ -72,16 +75,21 @@ def _setup(folder: Path) -> list[Finding]:
 
 
 async def _interpreter(folder: Path, configured: list[str] | None, trust_now: bool) -> list[Finding]:
-    candidates = find(folder, configured)
-    if not candidates:
+    by_option = [Selected(tuple(configured), "configured")] if configured else []
+    candidates = find(folder, by_option + Choices().of(folder))
+    usable = eligible(candidates)
+    if not usable:
         return [
             Finding(
                 "missing", "no Python interpreter found", "Create `.venv` in the folder, or name one with --python."
             )
         ]
-    chosen, *others = candidates
-    findings = [Finding("ok", f"capture Python: {' '.join(chosen.command)} ({chosen.origin})")]
-    findings += [Finding("note", f"also found: {' '.join(other.command)} ({other.origin})") for other in others]
+    chosen = usable[0]
+    others = [candidate for candidate in candidates if candidate != chosen]
+    findings = [Finding("ok", f"capture Python: {shlex.join(chosen.command)} ({explain(chosen, folder)})")]
+    findings += [
+        Finding("note", f"also found: {shlex.join(other.command)} ({explain(other, folder)})") for other in others
+    ]
     trusted = trust_now or TrustStore().is_trusted(folder)
     if not trusted:
         return [
@@ -93,13 +101,13 @@ async def _interpreter(folder: Path, configured: list[str] | None, trust_now: bo
             ),
         ]
     try:
-        environment = await probe(chosen.command, str(folder))
+        info = await check(await probe(chosen.command, str(folder)))
     except TvlsError as error:
         return [*findings, Finding("missing", error.message, error.data.next_step)]
-    versions = ", ".join(f"{name} {version}" for name, version in environment.libraries.items())
-    findings.append(Finding("ok", f"Python {environment.python}: {versions or 'none of jax, flax, torch'}"))
-    try:
-        require(environment, "flax.linen")
-    except TvlsError as error:
-        findings.append(Finding("missing", error.message, error.data.next_step))
+    versions = ", ".join(f"{library.name} {library.version}" for library in info.libraries if library.version)
+    findings.append(Finding("ok", f"Python {info.python}: {versions or 'none of jax, flax, torch'}"))
+    jax = info.unusable.get("flax.linen")
+    if jax is not None:
+        step = "`tvls env install` shows what installing it would change." if info.requirements else "Install it anew."
+        findings.append(Finding("missing", f"{info.executable}: {jax}", step))
     return findings

@@ -9,10 +9,12 @@ import hashlib
 import os
 import re
 import sys
-import tomllib
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 _PYENV_NAME = re.compile(r"[\w+-][\w.+-]*(/envs/[\w+-][\w.+-]*)?")
 
@@ -37,12 +39,11 @@ def poetry_environments(folder: Path, environ: Mapping[str, str], home: Path) ->
         root = Path(environ.get("POETRY_CACHE_DIR") or _cache(home, environ) / "pypoetry") / "virtualenvs"
     digest = _digest(os.path.normcase(os.path.realpath(folder)))
     found = sorted(root.glob(f"*-{digest}-py*"), reverse=True)
-    active = _table(root / "envs.toml")
+    active = _active_versions(root / "envs.toml")
 
     def is_active(path: Path) -> bool:
         name, _, version = path.name.rpartition("-py")
-        entry = active.get(name)
-        return isinstance(entry, dict) and entry.get("minor") == version  # pyright: ignore[reportUnknownMemberType]
+        return active.get(name, {}).get("minor") == version
 
     yield from sorted(found, key=lambda path: not is_active(path))
 
@@ -111,10 +112,11 @@ def _lines(file: Path) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _table(file: Path) -> dict[str, object]:
+def _active_versions(file: Path) -> dict[str, dict[str, Any]]:
+    """Poetry's record of which Python of an environment is in use, by the environment's name."""
     try:
-        return tomllib.loads(file.read_text("utf-8", "replace"))
-    except (OSError, tomllib.TOMLDecodeError):  # without it all environments count the same
+        return msgspec.toml.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # without it all environments count the same
         return {}
 
 

@@ -9,16 +9,13 @@ import asyncio
 import hashlib
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from tvls.environments import launch
-from tvls.environments.processes import ended, guard, kill_group
+from tvls.environments.ask import SELECT_ANOTHER, ask
 from tvls.protocol.errors import TvlsError
 
 OLDEST_PYTHON: Final = "3.10"
@@ -88,21 +85,34 @@ async def probe(command: Sequence[str], folder: str, *, seconds: float = 30.0) -
     return environment
 
 
+def requirement(library: str) -> str:
+    """As an installer takes it: `jax>=0.6.1`."""
+    return f"{library}>={OLDEST[library]}"
+
+
 def require(environment: Environment, kind: str) -> None:
     """TvlsError `environmentInvalid` where the environment lacks what a target of `kind` needs, or has it too old."""
+    where = environment.executable
+    faults: dict[str, str] = {}
     for library in NEEDED[kind]:
         installed = environment.libraries.get(library)
-        needed = f"{library}>={OLDEST[library]}"
-        where = environment.executable
         if installed is None:
-            message = f"{where} (Python {environment.python}) has no {library}."
-            step = f"Install it there (`{where} -m pip install '{needed}'`), or select another interpreter."
-        elif _version(installed) < _version(OLDEST[library]):
-            message = f"{where} has {library} {installed}; the oldest that can be captured is {OLDEST[library]}."
-            step = f"Upgrade it (`{where} -m pip install --upgrade '{needed}'`), or select another interpreter."
-        else:
-            continue
-        raise TvlsError("environmentInvalid", message, step)
+            faults[library] = f"{where} (Python {environment.python}) has no {library}."
+        elif release(installed) < release(OLDEST[library]):
+            faults[library] = (
+                f"{where} has {library} {installed}; the oldest that can be captured is {OLDEST[library]}."
+            )
+    if faults:
+        needed = [requirement(library) for library in faults]
+        raise TvlsError(
+            "environmentInvalid",
+            next(iter(faults.values())),
+            f"Look at what installing {' and '.join(needed)} there would change (the command "
+            "`tvls.server.installLibraries`, or `tvls env install` in a terminal), or select another interpreter.",
+            folder=Path(environment.folder).as_uri(),
+            interpreter=list(environment.command),
+            requirements=needed,
+        )
 
 
 def fingerprint(environment: Environment) -> str:
@@ -135,71 +145,21 @@ def _stamp(path: str) -> str:
 
 
 async def _ask(command: tuple[str, ...], folder: str, seconds: float) -> _Answer:
+    output = await ask(command, ["probe"], folder, seconds)
     shown = " ".join(command)
-    select = "Select another interpreter, or correct the configured one."
-    if not command:
-        raise TvlsError("environmentInvalid", "No interpreter is selected.", "Select a Python interpreter.")
-    if os.sep not in command[0] and shutil.which(command[0]) is None:
-        raise TvlsError("environmentInvalid", f"{command[0]!r} is not found on PATH.", select)
-    try:
-        process = launch.start(
-            command,
-            ["probe"],
-            folder=folder,
-            mark=launch.new_mark(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-    except FileNotFoundError as fault:
-        missing = "The folder" if fault.filename == folder else "The interpreter"
-        raise TvlsError("environmentInvalid", f"{missing} {fault.filename} does not exist.", select) from fault
-    except OSError as fault:
-        message = f"{shown} cannot be started: {fault.strerror}."
-        raise TvlsError("environmentInvalid", message, select) from fault
-    try:
-        out, err = await _communicate(process, seconds)
-    except TimeoutError as fault:
-        message = f"{shown} did not say within {seconds:g} s which Python it is."
-        raise TvlsError("environmentInvalid", message, select) from fault
-    last = launch.without_own_folder(err.decode("utf-8", "replace")).strip()[-2000:] or None
-    lines = out.strip().splitlines()
+    lines = output.out.strip().splitlines()
     try:
         answer = msgspec.json.decode(lines[-1] if lines else b"", type=_Answer)
     except msgspec.DecodeError as fault:
-        message = f"{shown} does not behave like Python: it ended with exit code {process.returncode} and no answer."
-        raise TvlsError("environmentInvalid", message, select, stderr=last) from fault
+        message = f"{shown} does not behave like Python: it ended with exit code {output.code} and no answer."
+        raise TvlsError("environmentInvalid", message, SELECT_ANOTHER, stderr=output.last) from fault
     if answer.too_old is not None:
         message = f"{shown} is Python {answer.too_old}; the oldest that can be captured with is {OLDEST_PYTHON}."
         raise TvlsError("environmentInvalid", message, f"Choose a Python from {OLDEST_PYTHON} on.")
     return answer
 
 
-async def _communicate(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
-    """Output of a process that ends in time; it is killed, with its group, in every other case."""
-    loop = asyncio.get_running_loop()
-    readers: list[asyncio.StreamReader] = []
-    transports: list[asyncio.ReadTransport] = []
-    release = guard(process)
-    try:
-        for pipe in (process.stdout, process.stderr):
-            reader = asyncio.StreamReader()
-            transport, _ = await loop.connect_read_pipe(lambda r=reader: asyncio.StreamReaderProtocol(r), pipe)
-            readers.append(reader)
-            transports.append(transport)
-        async with asyncio.timeout(seconds):
-            out, err = await asyncio.gather(*(reader.read() for reader in readers))
-            await ended(process)
-        return out, err
-    finally:
-        for transport in transports:
-            transport.close()
-        kill_group(process)
-        process.poll()
-        release()
-
-
-def _version(text: str) -> tuple[int, ...]:
+def release(text: str) -> tuple[int, ...]:
     """Release numbers of a version, without what follows them (`0.6.1.dev3` is `0.6.1`)."""
     match = re.match(r"\d+(\.\d+)*", text)
     return tuple(int(part) for part in match.group().split(".")) if match else ()

@@ -25,6 +25,9 @@ ErrorKind = Literal[
     "captureInvalid",
     "pageGone",
     "setupChanged",
+    "planRefused",
+    "planGone",
+    "installFailed",
 ]
 
 CODES: Final[dict[str, int]] = {
@@ -46,6 +49,9 @@ CODES: Final[dict[str, int]] = {
     "captureInvalid": -33016,
     "pageGone": -33017,
     "setupChanged": -33018,
+    "planRefused": -33031,
+    "planGone": -33032,
+    "installFailed": -33033,
 }
 
 

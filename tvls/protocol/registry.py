@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tvls.protocol import types as t
+from tvls.protocol import types_environment as te
 from tvls.protocol import types_page as page
 from tvls.protocol import types_setup
 
@@ -126,6 +127,41 @@ METHODS: Final[tuple[Method, ...]] = (
         (*FORM_ERRORS, "setupRequired", "setupChanged", "unsavedSource"),
     ),
     # --- environments ---
+    Method(
+        "tvls/environment/list",
+        te.EnvironmentListParams,
+        te.EnvironmentListResult,
+        "Pythons that a folder can be captured with; runs none.",
+        ("noWorkspace",),
+    ),
+    Method(
+        "tvls/environment/select",
+        te.EnvironmentSelectParams,
+        te.EnvironmentListResult,
+        "Choose one of them, or another.",
+        ("noWorkspace", "environmentInvalid"),
+    ),
+    Method(
+        "tvls/environment/probe",
+        te.EnvironmentProbeParams,
+        te.EnvironmentInfo,
+        "What a Python has: libraries with a verdict, devices and dtypes.",
+        ("noWorkspace", "notTrusted", "environmentInvalid"),
+    ),
+    Method(
+        "tvls/environment/plan",
+        te.EnvironmentPlanParams,
+        te.EnvironmentPlan,
+        "What an installation would change, by the installer's own word.",
+        ("noWorkspace", "notTrusted", "environmentInvalid", "planRefused"),
+    ),
+    Method(
+        "tvls/environment/install",
+        te.EnvironmentInstallParams,
+        te.EnvironmentInstallResult,
+        "Carry out a plan that a person has approved.",
+        ("notTrusted", "planGone", "planRefused", "installFailed"),
+    ),
     # --- canvas ---
     Method(
         "tvls/canvas/attach", page.AttachParams, page.CanvasState, "What this canvas is there to show.", ("pageGone",)

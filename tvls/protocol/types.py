@@ -520,5 +520,11 @@ class ErrorData(Wire, frozen=True, kw_only=True):
     exception: str | None = None
     frames: list[FrameInfo] | None = None
     limit: str | None = None
+    interpreter: list[str] | None = None
+    """The Python that lacks something."""
+    requirements: list[str] | None = None
+    """What `tvls/environment/plan` takes to see what an installation would change."""
+    reason: str | None = None
+    """`planRefused`: a word of the table *refusal*."""
     stderr: str | None = None
     """Last lines that the worker printed."""

@@ -1,4 +1,4 @@
-"""Parameters and results of `tvls/environment/*`: which Python a folder is captured with, and what is installed there."""
+"""Parameters and results of `tvls/environment/*`: which Python a folder is captured with, and what it has."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class EnvironmentSelectParams(Wire, frozen=True, kw_only=True):
     """A path (absolute, or relative to the folder) or a command. Empty: forget the choice."""
     by: Literal["person", "editor"] = "person"
     """`person`: remembered beyond the server, outside the workspace. `editor`: what the editor's own selection says,
-    such as that of VS Code's Python extension; it holds until the server ends, and a person's choice comes before it."""
+    such as that of VS Code's Python extension; it holds until the server ends, after a person's choice."""
 
 
 # --- what it has -----------------------------------------------------------------------------------------------------

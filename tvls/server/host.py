@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 
 from tvls.host import LogLevel
 from tvls.protocol import types as t
 from tvls.server import edits, updates
+from tvls.server.questions import NOT_NOW, NobodyAsked, ask
 from tvls.server.state import Server
 
 logger = logging.getLogger(__name__)
 
 TRUST: Final = "Trust folder"
-NOT_NOW: Final = "Not now"
-UNSURE_SECONDS: Final = 60.0
-"""How long a client may take for a question that it never said it can show."""
 
 _LEVELS: Final = {
     "error": (logging.ERROR, lsp.MessageType.Error),
@@ -59,21 +57,9 @@ class EditorHost:
                 question.task.cancel()
 
     async def _ask(self, folder: Path, interpreter: str) -> bool:
-        questions = self.server.features.questions
-        if questions != "no":
-            params = lsp.ShowMessageRequestParams(
-                type=lsp.MessageType.Warning,
-                message=f"Opening a graph runs Python code of {folder} with {interpreter}. Do you trust this folder?",
-                actions=[lsp.MessageActionItem(title=TRUST), lsp.MessageActionItem(title=NOT_NOW)],
-            )
-            try:
-                async with asyncio.timeout(UNSURE_SECONDS if questions == "perhaps" else None):
-                    answer = await self.server.client.window_show_message_request_async(params)
-                return answer is not None and answer.title == TRUST
-            except JsonRpcException as error:
-                logger.warning("the client cannot ask: %s", error)
-            except TimeoutError:
-                logger.warning("the client did not answer a question")
+        message = f"Opening a graph runs Python code of {folder} with {interpreter}. Do you trust this folder?"
+        with contextlib.suppress(NobodyAsked):
+            return await ask(self.server, message, [TRUST, NOT_NOW], lsp.MessageType.Warning) == TRUST
         self.server.show(
             lsp.MessageType.Warning,
             f"TensorViz runs no code of {folder} before you trust it. To trust it, run the command "

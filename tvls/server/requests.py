@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from tvls.protocol import types as t
 from tvls.requests import REQUESTS as PLAIN
-from tvls.server import updates
 from tvls.server.canvas import mark
+from tvls.server import environments, updates
 from tvls.server.progress import progress
 from tvls.server.state import Server
 
@@ -37,4 +37,7 @@ REQUESTS: Final[dict[str, Run]] = {
     "tvls/graph/open": open_graph,
     "tvls/graph/close": close_graph,
     "tvls/canvas/mark": mark,
+    "tvls/environment/probe": environments.probe,
+    "tvls/environment/plan": environments.plan,
+    "tvls/environment/install": environments.install,
 }

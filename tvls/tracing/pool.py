@@ -188,6 +188,12 @@ class WorkerPool:
         waiting.add_done_callback(self._tasks.discard)
         return waiting
 
+    def retire(self, command: tuple[str, ...]) -> None:
+        """Let go of the warm workers of an interpreter whose packages changed; traces under way go on to their end."""
+        for slot in list(self._slots.values()):
+            if slot.key[0] == command:
+                self._drop(slot)
+
     async def aclose(self) -> None:
         """End every worker and trace; returns when they have ended."""
         self._closed = True

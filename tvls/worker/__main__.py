@@ -1,4 +1,4 @@
-"""Entry point of a worker: `<python> -B -u <this file> trace | warm FRAMEWORK | probe`.
+"""Entry point of a worker: `<python> -B -u <this file> MODE`; the modes are in `modes.py`.
 
 Runs in the user's interpreter, whatever that turns out to be. This one file therefore keeps to a syntax that every
 Python can read: an interpreter that is too old has to say so instead of failing to parse its entry point.

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from typing import Dict, List, Tuple
 
-from tvls.worker import serve, zygote
+from tvls.worker import inspection, serve, zygote
 
 LIBRARIES = ("jax", "jaxlib", "flax", "torch", "numpy", "optax")
 
@@ -22,6 +22,12 @@ def run(arguments: List[str], streams: Tuple[int, int]) -> int:
     if arguments == ["probe"]:
         os.write(write_fd, json.dumps(describe_interpreter()).encode("utf-8") + b"\n")
         return 0
+    if arguments == ["installation"]:
+        _write(write_fd, json.dumps(inspection.describe_installation()).encode("utf-8") + b"\n")
+        return 0
+    if len(arguments) == 2 and arguments[0] == "check" and arguments[1] in inspection.IMPORTED:
+        inspection.check(arguments[1], lambda said: _write(write_fd, json.dumps(said).encode("utf-8") + b"\n"))
+        os._exit(0)  # what libraries do at exit is no part of the answer
     if arguments == ["trace"]:
         serve.serve_alone(read_fd, write_fd)
     if arguments == ["trace", "--supervised"]:
@@ -31,8 +37,15 @@ def run(arguments: List[str], streams: Tuple[int, int]) -> int:
     if len(arguments) == 2 and arguments[0] == "warm":
         os.close(write_fd)
         return zygote.run(arguments[1], read_fd)
-    sys.stderr.write("usage: tvls/worker/__main__.py trace [--supervised] | warm FRAMEWORK | probe\n")
+    modes = "trace [--supervised] | warm FRAMEWORK | probe | installation | check FRAMEWORK"
+    sys.stderr.write(f"usage: tvls/worker/__main__.py {modes}\n")
     return 2
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """All of it: a pipe may take a part at a time."""
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def describe_interpreter() -> Dict[str, object]:

@@ -35,6 +35,16 @@ export interface Requests {
   "tvls/setup/validate": { params: SetupFormParams; result: SetupForm };
   /** Write a profile into tensorviz.toml, in place. */
   "tvls/setup/save": { params: SetupSaveParams; result: SetupSaved };
+  /** Pythons that a folder can be captured with; runs none. */
+  "tvls/environment/list": { params: EnvironmentListParams; result: EnvironmentListResult };
+  /** Choose one of them, or another. */
+  "tvls/environment/select": { params: EnvironmentSelectParams; result: EnvironmentListResult };
+  /** What a Python has: libraries with a verdict, devices and dtypes. */
+  "tvls/environment/probe": { params: EnvironmentProbeParams; result: EnvironmentInfo };
+  /** What an installation would change, by the installer's own word. */
+  "tvls/environment/plan": { params: EnvironmentPlanParams; result: EnvironmentPlan };
+  /** Carry out a plan that a person has approved. */
+  "tvls/environment/install": { params: EnvironmentInstallParams; result: EnvironmentInstallResult };
   /** What this canvas is there to show. */
   "tvls/canvas/attach": { params: AttachParams; result: CanvasState };
   /** Go to a place in the editor. */
@@ -76,6 +86,9 @@ export const ErrorCodes = {
   captureInvalid: -33016,
   pageGone: -33017,
   setupChanged: -33018,
+  planRefused: -33031,
+  planGone: -33032,
+  installFailed: -33033,
 } as const;
 
 export interface AttachParams {
@@ -181,6 +194,15 @@ export interface CaptureParams {
   captureId: string;
 }
 
+/**
+ * A value that a setup can have here, or why it cannot.
+ */
+export interface Choice {
+  value: string;
+  /** Set: not offered, because. */
+  reason?: string;
+}
+
 export interface CloseResult {
   closed: boolean;
 }
@@ -239,6 +261,94 @@ export interface Edge {
   folded?: boolean;
 }
 
+export interface EnvironmentInfo {
+  command: string[];
+  executable: string;
+  prefix: string;
+  python: string;
+  /** In one sentence. */
+  verdict: string;
+  libraries: LibraryInfo[];
+  frameworks: FrameworkOffer[];
+  /** Kind of target → why it cannot be captured with this Python. */
+  unusable?: Record<string, string>;
+  /** What `tvls/environment/plan` takes to mend that. */
+  requirements?: string[];
+}
+
+export interface EnvironmentInstallParams {
+  /** The plan that a person has approved. */
+  planId: string;
+  workDoneToken?: string | number;
+}
+
+export interface EnvironmentInstallResult {
+  /** What was done, in one sentence. */
+  message: string;
+  changes: PackageChange[];
+}
+
+export interface EnvironmentListParams {
+  /** URI of a workspace folder. Absent: the only one. */
+  folder?: string;
+}
+
+export interface EnvironmentListResult {
+  folder: string;
+  /** In order of preference. */
+  interpreters: InterpreterInfo[];
+  /** Whether they may be run to see what they have. */
+  trusted: boolean;
+}
+
+/**
+ * What the environment's own installer would do, by its own word. Nothing has been changed, built or run.
+ */
+export interface EnvironmentPlan {
+  planId: string;
+  folder: string;
+  interpreter: string;
+  requirements: string[];
+  /** Such as `pip 26.0`. */
+  installer: string;
+  /** What `tvls/environment/install` runs; the file of requirements that it names has `changes`, pinned. */
+  command: string[];
+  /** Empty: everything that was asked for is installed. */
+  changes: PackageChange[];
+  /** Installed distributions that the installer had to leave as they are. */
+  held?: Record<string, string>;
+  /** What to know before approving, in words. */
+  notes?: string[];
+  /** All of it as a document for people. */
+  text: string;
+}
+
+export interface EnvironmentPlanParams {
+  folder?: string;
+  /** Empty: the selected one. */
+  command?: string[];
+  /** Plan what a target of this kind needs. */
+  kind?: "flax.linen" | "flax.nnx" | "jax.function" | "torch.module";
+  /** Or these: names with extras and versions, such as `jax[cuda13]>=0.6.1`. With neither: what the models that were found in the folder need. */
+  requirements?: string[];
+  workDoneToken?: string | number;
+}
+
+export interface EnvironmentProbeParams {
+  folder?: string;
+  /** Empty: the selected one. */
+  command?: string[];
+  workDoneToken?: string | number;
+}
+
+export interface EnvironmentSelectParams {
+  folder?: string;
+  /** A path (absolute, or relative to the folder) or a command. Empty: forget the choice. */
+  command?: string[];
+  /** `person`: remembered beyond the server, outside the workspace. `editor`: what the editor's own selection says, such as that of VS Code's Python extension; it holds until the server ends, after a person's choice. */
+  by?: "editor" | "person";
+}
+
 /**
  * `error.data` of every error of ours. `kind` is stable; which other fields are set depends on it.
  */
@@ -256,6 +366,12 @@ export interface ErrorData {
   exception?: string;
   frames?: FrameInfo[];
   limit?: string;
+  /** The Python that lacks something. */
+  interpreter?: string[];
+  /** What `tvls/environment/plan` takes to see what an installation would change. */
+  requirements?: string[];
+  /** `planRefused`: a word of the table *refusal*. */
+  reason?: string;
   /** Last lines that the worker printed. */
   stderr?: string;
 }
@@ -315,6 +431,19 @@ export interface FrameInfo {
   location?: Location;
 }
 
+/**
+ * What a setup for one framework can choose from with this Python.
+ */
+export interface FrameworkOffer {
+  framework: string;
+  /** Set: the framework cannot be used here, because. */
+  reason?: string;
+  devices?: Choice[];
+  dtypes?: Choice[];
+  /** 64-bit values are kept (JAX: `JAX_ENABLE_X64=1`). */
+  wide?: boolean;
+}
+
 export interface GraphViewParams {
   captureId: string;
   /** Ids of scope nodes to show opened. */
@@ -362,6 +491,38 @@ export interface InlineSetup {
 export interface Inputs {
   args: Record<string, unknown>[];
   kwargs: Record<string, Record<string, unknown>>;
+}
+
+/**
+ * A Python that the folder can be captured with. It was not run: that it works is for the probe to say.
+ */
+export interface InterpreterInfo {
+  /** The interpreter's path, or a command that starts one, such as `["uv", "run", "python"]`. */
+  command: string[];
+  /** A word of the table *origin*. */
+  origin: "CONDA_PREFIX" | "VIRTUAL_ENV" | "chosen" | "conda" | "configured" | "editor" | "folder" | "hatch" | "path" | "pipenv" | "poetry" | "pyenv" | "uv";
+  /** Where it comes from, in words. */
+  why: string;
+  /** Version as files beside it tell it; absent where none does. */
+  python?: string;
+  /** Folder of its virtual or Conda environment. */
+  prefix?: string;
+  /** Graphs are traced with it. Without a choice the first whose libraries fit the target is taken, in this order. */
+  selected?: boolean;
+  /** False: it is taken only when it is chosen. */
+  automatic?: boolean;
+}
+
+/**
+ * A library that captures need, as it was found by importing it; no code of the workspace was.
+ */
+export interface LibraryInfo {
+  name: string;
+  /** Absent: not installed. */
+  version?: string;
+  state: "broken" | "missing" | "ok" | "tooOld";
+  /** The state in words, with what the import said where it is broken. */
+  message?: string;
 }
 
 export interface Location {
@@ -557,6 +718,19 @@ export interface Operation {
   params: Record<string, unknown>;
   primitive: string;
   scope: number;
+}
+
+export interface PackageChange {
+  name: string;
+  /** To be installed. */
+  version: string;
+  /** Installed now. */
+  previous?: string;
+  change: "downgrade" | "install" | "replace" | "upgrade";
+  /** It was asked for; others come along because those need them. */
+  requested?: boolean;
+  /** Where the file comes from, without credentials. */
+  source?: string;
 }
 
 /**

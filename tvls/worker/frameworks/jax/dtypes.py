@@ -10,7 +10,7 @@ from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.internals import key_implementations
 from tvls.worker.job import SetupFault
 
-_WIDE = frozenset(("float64", "int64", "uint64", "complex128"))
+WIDE = frozenset(("float64", "int64", "uint64", "complex128"))
 _NARROW = (
     *("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32", "complex64"),
     *("bfloat16", "int2", "int4", "uint2", "uint4"),
@@ -34,7 +34,7 @@ def parse_dtype(name: str, key: str) -> Any:
     tag = re.fullmatch(r"key<(\w+)>", name)
     if tag is not None:
         return _key_dtype(tag.group(1), key)
-    if name in _WIDE:
+    if name in WIDE:
         require_wide(name, key)
         return lib.np.dtype(name)
     scalar: Any = getattr(lib.jax.numpy, "bool_" if name == "bool" else name, None) if name in _NARROW else None
@@ -45,7 +45,7 @@ def parse_dtype(name: str, key: str) -> Any:
 
 def require_wide(name: str, key: str) -> None:
     """Raises SetupFault where `name` is a 64-bit dtype and 64-bit values are not enabled."""
-    if name in _WIDE and not lib.jax.config.jax_enable_x64:
+    if name in WIDE and not lib.jax.config.jax_enable_x64:
         message = f"{name} needs JAX_ENABLE_X64=1 in the capture environment; JAX would narrow it silently"
         raise SetupFault("dtype", message, key)
 
@@ -53,7 +53,7 @@ def require_wide(name: str, key: str) -> None:
 def all_dtypes() -> "list[str]":
     """Names that a setup may use with the installed JAX."""
     keys = [f"key<{tag}>" for tag in key_implementations()]
-    return [name for name in _NARROW if name == "bool" or hasattr(lib.jax.numpy, name)] + sorted(_WIDE) + keys
+    return [name for name in _NARROW if name == "bool" or hasattr(lib.jax.numpy, name)] + sorted(WIDE) + keys
 
 
 def _key_dtype(tag: str, key: str) -> Any:
