@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 from lsprotocol import types as lsp
 
 from tvls.protocol import types as t
+from tvls.server import environments
 from tvls.server.code_lens import open_command
 from tvls.server.state import Server
 from tvls.uris import to_path
@@ -14,29 +16,37 @@ from tvls.uris import to_path
 OPEN_KIND: Final = "source.tvls.openGraph"
 REFRESH_KIND: Final = "source.tvls.refresh"
 REVEAL_KIND: Final = "source.tvls.revealInGraph"
+INSTALL_KIND: Final = "source.tvls.installLibraries"
+KINDS: Final = (OPEN_KIND, REFRESH_KIND, REVEAL_KIND, INSTALL_KIND)
 REFRESH_GRAPH: Final = "tvls.server.refreshGraph"
 REVEAL_IN_GRAPH: Final = "tvls.server.revealInGraph"
 
 
 async def code_action(server: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
     only = [_kind(kind) for kind in params.context.only or [""]]
-    kinds = [kind for kind in (OPEN_KIND, REFRESH_KIND, REVEAL_KIND) if any(_includes(wanted, kind) for wanted in only)]
+    kinds = [kind for kind in KINDS if any(_includes(wanted, kind) for wanted in only)]
     if not kinds:
         return []
     uri = params.text_document.uri
+    path = to_path(uri)
     commands: list[tuple[str, lsp.Command]] = []
-    target = target_at(await server.session.targets(to_path(uri)), params.range.start.line)
+    target = target_at(await server.session.targets(path), params.range.start.line)
     if target is not None and OPEN_KIND in kinds:
         commands.append((OPEN_KIND, open_command(server, uri, target, f"Open {target.name} as Graph")))
     if target is not None and REFRESH_KIND in kinds and target.state in ("fresh", "stale", "failed"):
         arguments = [{"uri": uri, "name": target.name}]
         again = lsp.Command(title=f"Trace {target.name} again", command=REFRESH_GRAPH, arguments=arguments)
         commands.append((REFRESH_KIND, again))
-    if REVEAL_KIND in kinds and server.canvas is not None and server.canvas.shows(to_path(uri)):
+    if REVEAL_KIND in kinds and server.canvas is not None and server.canvas.shows(path):
         place = {"uri": uri, "line": params.range.start.line, "character": params.range.start.character}
         commands.append(
             (REVEAL_KIND, lsp.Command(title="Show in the open graph", command=REVEAL_IN_GRAPH, arguments=[place]))
         )
+    lacking = next((data for folder, data in server.shown.lacking.items() if path.is_relative_to(folder)), None)
+    if target is not None and INSTALL_KIND in kinds and lacking is not None:
+        argument = msgspec.to_builtins(environments.lacking_argument(lacking))
+        title = f"Show what installing {', '.join(lacking.requirements or [])} would change"
+        commands.append((INSTALL_KIND, lsp.Command(title=title, command=environments.INSTALL, arguments=[argument])))
     if not server.features.code_action_literals:
         return [command for _, command in commands]
     return [lsp.CodeAction(title=command.title, kind=kind, command=command) for kind, command in commands]

@@ -10,9 +10,10 @@ from lsprotocol import types as lsp
 
 from tvls.jsonrpc import INVALID_PARAMS, RpcError
 from tvls.protocol import types as t
+from tvls.protocol import types_environment as te
 from tvls.protocol import types_page as p
 from tvls.protocol.errors import TvlsError
-from tvls.server import requests
+from tvls.server import environments, requests
 from tvls.server.canvas import mark, show_canvas
 from tvls.server.code_action import REFRESH_GRAPH, REVEAL_IN_GRAPH
 from tvls.server.code_lens import OPEN_GRAPH
@@ -60,7 +61,11 @@ async def execute(server: Server, params: lsp.ExecuteCommandParams) -> Any:
         return await run(server, list(params.arguments or []), params.work_done_token)
     except TvlsError as error:
         message = f"{error.message} {error.data.next_step}"
-        if not server.features.shows_failed_commands:
+        if environments.can_be_mended(error.data) and not server.features.own_canvas:
+            # Not awaited: the editor may wait for this answer.
+            offer = environments.offer_installation(server, error.message, error.data)
+            server.protocol.run_in_background(offer, "offering an installation")
+        elif not server.features.shows_failed_commands:
             server.show(lsp.MessageType.Error, message)
         raise RpcError(error.code, message, error.data) from error
 
@@ -152,6 +157,18 @@ async def _trust(
     return result
 
 
+async def select_interpreter(server: Server, arguments: list[Any], token: Token) -> te.EnvironmentListResult:
+    return await environments.select_command(server, _one_or_none(arguments, environments.SelectArgument))
+
+
+async def show_environment(server: Server, arguments: list[Any], token: Token) -> te.EnvironmentInfo:
+    return await environments.show_command(server, _one_or_none(arguments, environments.FolderArgument), token)
+
+
+async def install_libraries(server: Server, arguments: list[Any], token: Token) -> Any:
+    return await environments.install_command(server, _one_or_none(arguments, environments.InstallArgument), token)
+
+
 async def restart_workers(server: Server, arguments: list[Any], token: Token) -> Done:
     await server.session.restart_workers()
     return Done()
@@ -161,6 +178,11 @@ async def debug_info(server: Server, arguments: list[Any], token: Token) -> t.De
     result = server.session.debug_info(t.StatusParams())
     server.log(lsp.MessageType.Info, result.text)
     return result
+
+
+def _one_or_none(arguments: list[Any], kind: type[Argument]) -> Argument:
+    """An argument whose fields all have defaults may be left out."""
+    return _one(arguments or [{}], kind)
 
 
 def _one(arguments: list[Any], kind: type[Argument]) -> Argument:
@@ -179,6 +201,9 @@ COMMANDS: Final[dict[str, Callable[[Server, list[Any], Token], Awaitable[Any]]]]
     "tvls.server.trustFolder": trust_folder,
     "tvls.server.untrustFolder": untrust_folder,
     "tvls.server.showOutline": show_outline_command,
+    "tvls.server.selectInterpreter": select_interpreter,
+    "tvls.server.showEnvironment": show_environment,
+    environments.INSTALL: install_libraries,
     "tvls.server.restartWorkers": restart_workers,
     "tvls.server.debugInfo": debug_info,
 }

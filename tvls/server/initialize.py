@@ -12,7 +12,7 @@ from tvls import __version__
 from tvls.protocol import types as t
 from tvls.protocol.registry import METHODS
 from tvls.server import configuration, sync
-from tvls.server.code_action import OPEN_KIND, REFRESH_KIND
+from tvls.server.code_action import KINDS
 from tvls.server.commands import COMMANDS
 from tvls.server.host import EditorHost
 from tvls.server.requests import REQUESTS
@@ -60,14 +60,13 @@ def folders_of(params: lsp.InitializeParams) -> list[Path]:
 
 
 def capabilities(server: Server) -> lsp.ServerCapabilities:
-    kinds = [OPEN_KIND, REFRESH_KIND]
     return lsp.ServerCapabilities(
         position_encoding=lsp.PositionEncodingKind(server.features.encoding),
         text_document_sync=lsp.TextDocumentSyncOptions(
             open_close=True, change=lsp.TextDocumentSyncKind.Incremental, save=lsp.SaveOptions(include_text=False)
         ),
         code_lens_provider=lsp.CodeLensOptions(resolve_provider=False),
-        code_action_provider=lsp.CodeActionOptions(code_action_kinds=kinds, resolve_provider=False),
+        code_action_provider=lsp.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=False),
         hover_provider=True,
         execute_command_provider=lsp.ExecuteCommandOptions(commands=list(COMMANDS), work_done_progress=True),
         workspace=lsp.WorkspaceOptions(

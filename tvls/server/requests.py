@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvls.protocol import types as t
+from tvls.protocol.errors import TvlsError
 from tvls.requests import REQUESTS as PLAIN
-from tvls.server.canvas import mark
 from tvls.server import environments, updates
+from tvls.server.canvas import mark
 from tvls.server.progress import progress
 from tvls.server.state import Server
+from tvls.uris import to_path
 
 Run = Callable[[Server, Any], Any]
 
@@ -22,7 +24,16 @@ def _plain(run: Callable[[Any, Any], Any]) -> Run:
 async def open_graph(server: Server, params: t.OpenParams) -> t.OpenResult:
     name = params.target.name if params.target is not None else params.profile or "graph"
     with progress(server, f"Open {name} as graph", params.work_done_token) as shown:
-        result = await server.session.open(params, shown.report)
+        try:
+            result = await server.session.open(params, shown.report)
+        except TvlsError as error:
+            if environments.can_be_mended(error.data) and error.data.folder is not None:
+                server.shown.lacking[to_path(error.data.folder)] = error.data
+            raise
+    if result.capture.uri is not None:
+        opened = to_path(result.capture.uri)
+        for folder in [folder for folder in server.shown.lacking if opened.is_relative_to(folder)]:
+            del server.shown.lacking[folder]
     updates.remember_capture(server, result.capture)
     return result
 

@@ -42,17 +42,22 @@ async def show_outline(server: Server, capture: t.CaptureInfo) -> None:
     except OSError as error:
         server.show(lsp.MessageType.Warning, f"{describe(capture)}. Its outline could not be written: {error}")
         return
-    if server.features.show_document:
-        try:
-            answer = await server.client.window_show_document_async(
-                lsp.ShowDocumentParams(uri=path.as_uri(), external=False, take_focus=True)
-            )
-        except JsonRpcException as error:
-            server.log(lsp.MessageType.Warning, f"The editor could not show {path}: {error}")
-        else:
-            if answer.success:
-                return
-    server.show(lsp.MessageType.Info, f"{describe(capture)}. Its outline is in {path}")
+    if not await show_file(server, path):
+        server.show(lsp.MessageType.Info, f"{describe(capture)}. Its outline is in {path}")
+
+
+async def show_file(server: Server, path: Path) -> bool:
+    """Whether the editor says that it opened the file."""
+    if not server.features.show_document:
+        return False
+    try:
+        answer = await server.client.window_show_document_async(
+            lsp.ShowDocumentParams(uri=path.as_uri(), external=False, take_focus=True)
+        )
+    except JsonRpcException as error:
+        server.log(lsp.MessageType.Warning, f"The editor could not show {path}: {error}")
+        return False
+    return answer.success
 
 
 def describe(capture: t.CaptureInfo) -> str:

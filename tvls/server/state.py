@@ -65,6 +65,8 @@ class Shown:
     """What the last answered lenses of a document said."""
     captures: dict[str, t.CaptureInfo] = field(default_factory=dict[str, t.CaptureInfo])
     """Captures of a client that wants to hear of their states, as it knows them."""
+    lacking: dict[Path, t.ErrorData] = field(default_factory=dict[Path, t.ErrorData])
+    """By folder: what the last graph that could not be opened for want of a library asks for."""
     diagnostics: dict[Path, list[lsp.Diagnostic]] = field(default_factory=dict[Path, list[lsp.Diagnostic]])
 
 
