@@ -99,6 +99,8 @@ def _parser() -> argparse.ArgumentParser:
     trust.add_argument("--revoke", action="store_true", help="withdraw the trust")
     trust.set_defaults(run=_trust)
 
+    _add_env(commands.add_parser("env", help="the Python that models are traced with: list, use, plan, install"))
+
     doctor = commands.add_parser("doctor", help="say what is found, what is missing and what to do")
     doctor.add_argument("--json", action="store_true")
     _add_environment(doctor)
@@ -128,6 +130,39 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=NUMBER",
         help="raise or lower a limit: seconds, operations, inputElements, memoryBytes, ...; repeatable",
     )
+
+
+def _add_env(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    folder_help = "workspace folder; default: the nearest one above with a tensorviz.toml or a project"
+
+    listing = commands.add_parser("list", help="the Pythons of a folder, * the selected one; runs none of them")
+    use = commands.add_parser("use", help="choose the Python of a folder, and remember it")
+    for command, run in ((listing, "env_list"), (use, "env_use")):
+        command.add_argument("--folder", type=Path, help=folder_help)
+        command.add_argument("--json", action="store_true")
+        command.set_defaults(run=_env, env=run)
+    use.add_argument("--forget", action="store_true", help="forget the choice")
+    use.add_argument(
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="PYTHON",
+        help="an interpreter, the folder of an environment, or a command such as uv run python",
+    )
+
+    plan = commands.add_parser("plan", help="show what an installation would change; changes nothing")
+    install = commands.add_parser("install", help="show what an installation would change, ask, and install")
+    for command, run in ((plan, "env_plan"), (install, "env_install")):
+        command.add_argument(
+            "requirements",
+            nargs="*",
+            metavar="REQUIREMENT",
+            help="such as jax or 'flax>=0.10.6'; default: what the models of the folder need",
+        )
+        command.add_argument("--json", action="store_true")
+        _add_environment(command)
+        command.set_defaults(run=_env, env=run)
+    install.add_argument("--yes", action="store_true", help="install without asking")
 
 
 def _add_outline(parser: argparse.ArgumentParser) -> None:
@@ -188,6 +223,13 @@ def _trust(arguments: argparse.Namespace) -> int:
     from tvls.commands.trust import trust_command
 
     return trust_command(arguments.trusted, arguments.revoke)
+
+
+def _env(arguments: argparse.Namespace) -> int:
+    from tvls.commands import env
+
+    arguments.env = getattr(env, arguments.env)
+    return env.env_command(arguments)
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

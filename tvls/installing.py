@@ -103,7 +103,6 @@ async def install_plan(
         plans.busy.discard(environment.prefix)
         tools.pool.retire(environment.command)  # the next trace starts a worker with what is installed then
         tools.host.changed()
-    tools.host.log("info", message)
     return te.EnvironmentInstallResult(message=message, changes=plan.changes)
 
 
