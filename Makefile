@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 MODELS := .venv-models
+TORCH := .venv-torch
 BIN := $(VENV)/bin
 CANVAS := clients/canvas
 PAGE := tvls/canvas/static/index.html
@@ -10,10 +11,11 @@ PIP := -m pip install --quiet --disable-pip-version-check
 TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 OPEN := $(BIN)/tvls open --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
-.PHONY: demo test bench env models versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test chromium pytest pytest-canvas clean
+.PHONY: demo test bench env models torch versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test chromium pytest pytest-canvas clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
+torch: $(TORCH)/.installed
 
 # The editable install builds the canvas.
 $(VENV)/.installed: pyproject.toml requirements/dev.txt hatch_build.py | $(NODE)
@@ -48,6 +50,12 @@ canvas-test: canvas
 $(MODELS)/.installed: requirements/models.txt
 	$(PYTHON) -m venv $(MODELS)
 	$(MODELS)/bin/python $(PIP) -r requirements/models.txt
+	touch $@
+
+# Another user's: PyTorch, and no JAX.
+$(TORCH)/.installed: requirements/torch.txt
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python $(PIP) -r requirements/torch.txt
 	touch $@
 
 # The oldest and the newest libraries, on the oldest and the newest Python of this machine.
@@ -86,15 +94,15 @@ generated: env
 	$(BIN)/python -m tvls.protocol.generate --check
 
 # The worker's tests trace for minutes; they run beside all others, each group with its output in one piece.
-pytest: env models versions canvas chromium
+pytest: env models torch versions canvas chromium
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-worker pytest-others
 	$(MAKE) --no-print-directory pytest-canvas
 
 pytest-worker:
-	$(BIN)/python -m pytest tests/worker_jax tests/versions
+	$(BIN)/python -m pytest tests/worker_jax tests/worker_torch tests/versions
 
 pytest-others:
-	$(BIN)/python -m pytest --ignore=tests/worker_jax --ignore=tests/versions --ignore=tests/canvas
+	$(BIN)/python -m pytest --ignore=tests/worker_jax --ignore=tests/worker_torch --ignore=tests/versions --ignore=tests/canvas
 
 # In a process of its own: Playwright's event loop stays, and other tests need one of theirs.
 pytest-canvas:
@@ -111,4 +119,4 @@ ecosystem: env
 	$(BIN)/python benchmarks/ecosystem.py
 
 clean:
-	rm -rf $(VENV) $(MODELS) .venv-oldest .venv-newest $(CANVAS)/node_modules $(dir $(PAGE))
+	rm -rf $(VENV) $(MODELS) $(TORCH) .venv-oldest .venv-newest $(CANVAS)/node_modules $(dir $(PAGE))

@@ -17,3 +17,12 @@ def models_python() -> str:
     if not Path(python).is_file():
         pytest.fail(f"{python} is not there: run `make models`, or set TVLS_TEST_PYTHON")
     return python
+
+
+@pytest.fixture(scope="session")
+def torch_python() -> str:
+    """A Python with PyTorch and without JAX."""
+    python = os.environ.get("TVLS_TEST_TORCH", str(REPOSITORY / ".venv-torch" / "bin" / "python"))
+    if not Path(python).is_file():
+        pytest.fail(f"{python} is not there: run `make torch`, or set TVLS_TEST_TORCH")
+    return python

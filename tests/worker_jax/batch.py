@@ -20,7 +20,8 @@ from tvls.worker import trace  # noqa: E402
 
 def main() -> None:
     requests: dict[str, dict[str, Any]] = json.load(sys.stdin)["requests"]
-    trace.load_framework("jax")
+    for framework in {request["setup"]["framework"] for request in requests.values()}:
+        trace.load_framework(framework)
     answers: dict[str, Any] = {}
     for name, request in requests.items():
 

@@ -69,12 +69,19 @@ class Graph:
 
     def hold(self, tensor: Any, value: int) -> None:
         self._known[id(tensor)] = _Known(weakref.ref(tensor), value, self._writes(tensor))
+        inner = unwrapped(tensor)
+        if inner is not None:
+            self.hold(inner, value)
 
     def known(self, tensor: Any) -> Optional[int]:
         """The value that a tensor holds; None for one that nothing in this graph made."""
         found = self._known.get(id(tensor))
         if found is not None and found.tensor() is not tensor:  # another one had this address before
             found = None
+        if found is None:
+            inner = unwrapped(tensor)
+            if inner is not None:
+                return self.known(inner)
         writes = self._writes(tensor)
         if found is None and not writes:
             return None
@@ -106,6 +113,17 @@ class Graph:
         self._used.add(f"{stem}.{ordinal}")
         self.operations.append({"id": f"{stem}.{ordinal}", **operation})
         return len(self.operations) - 1
+
+
+def unwrapped(tensor: Any) -> Any:
+    """The tensor inside one that `vmap` or another transform of `torch.func` made, which no call tells of; or None."""
+    functorch: Any = getattr(lib.torch._C, "_functorch", None)
+    try:
+        if functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
+            return functorch.get_unwrapped(tensor)
+    except (AttributeError, RuntimeError):  # an internal of PyTorch, which may go
+        return None
+    return None
 
 
 def storage_of(tensor: Any) -> int:

@@ -29,6 +29,7 @@ class FunctionName(NamedTuple):
 
 
 _names: Dict[Any, FunctionName] = {}
+_operators: Dict[Any, str] = {}
 _parameters: Dict[Any, List[str]] = {}
 
 
@@ -51,9 +52,11 @@ def _name(function: Any) -> FunctionName:
 
 def operator_name(operator: Any) -> str:
     """`aten.addmm` of `aten::addmm.default`."""
-    schema: Any = getattr(operator, "_schema", None)
-    name = str(schema.name if schema is not None else operator)
-    return name.replace("::", ".")
+    name = _operators.get(operator)
+    if name is None:
+        schema: Any = getattr(operator, "_schema", None)
+        name = _operators[operator] = str(schema.name if schema is not None else operator).replace("::", ".")
+    return name
 
 
 def parameter_names(function: Any) -> List[str]:

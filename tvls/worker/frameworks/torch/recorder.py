@@ -28,6 +28,10 @@ WHERE = "_tvls_where"
 """Attribute of exceptions: what was called where they were raised, for those who explain them."""
 
 
+_SILENT = ("profiler.", "prim.")
+"""Namespaces of operators that compute nothing."""
+
+
 class Ran(NamedTuple):
     """One operator that ran below a function. Holds its tensors, so that no other gets their address meanwhile."""
 
@@ -169,7 +173,7 @@ class Recorder:
 
     def operator(self, operator: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Run an ATen operator, below a function or by itself."""
-        if self._noting:
+        if self._noting or operator_name(operator).startswith(_SILENT):
             return operator(*args, **kwargs)
         alone = self._below is None
         operands: List[Any] = []
