@@ -64,6 +64,7 @@ def test_dependencies_point_downwards() -> None:
         ["capture"],
         ["worker", "protocol"],
         ["analysis", "setup", "environments", "tracing", "graph"],
+        ["canvas"],
         ["server"],
     ]
     rank = {name: level for level, names in enumerate(layers) for name in names}

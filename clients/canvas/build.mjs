@@ -23,7 +23,7 @@ const options = {
 
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
-await cp(join(here, "src/index.html"), join(out, "index.html"));
+for (const name of ["icon.svg", "index.html"]) await cp(join(here, "src", name), join(out, name));
 if (watch) {
   await (await esbuild.context(options)).watch();
 } else {

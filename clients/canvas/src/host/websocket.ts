@@ -26,6 +26,11 @@ export interface WebSocketHostOptions {
   admitted?: () => Promise<boolean>;
 }
 
+/** What `tvls/canvas/attach` takes: the last part of the page's address. */
+export function pageId(): string {
+  return location.pathname.split("/").at(-1) ?? "";
+}
+
 /** Connects at once, and again whenever the connection is lost. */
 export class WebSocketHost implements Host {
   status: HostStatus = "connecting";
@@ -42,6 +47,9 @@ export class WebSocketHost implements Host {
   private readonly admitted: () => Promise<boolean>;
 
   constructor(options: WebSocketHostOptions = {}) {
+    if (options.url === undefined && location.search) {
+      history.replaceState(null, "", location.pathname); // the secret in the address has done its work
+    }
     this.url = options.url ?? `${location.origin.replace(/^http/, "ws")}/rpc`;
     this.admitted = options.admitted ?? (async () => (await fetch("/admitted", { cache: "no-store" })).status !== 403);
     this.connect();
