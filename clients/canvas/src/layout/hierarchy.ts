@@ -16,8 +16,8 @@ import type { LayoutEdge, LayoutNode } from "./types.js";
 
 /** So many boxes with nothing above (or below) them and the same neighbour are stacked. */
 const STACK_FROM = 9;
-/** So many first (or last) boxes of a group are stacked whatever their neighbours are. */
-const STACK_RANKED_FROM = 13;
+/** So many that are used in several places, or are to be first or last, are stacked whatever their neighbours are. */
+const STACK_SPREAD_FROM = 13;
 /** Width of a field of stacks, in heights. */
 const STACK_ASPECT = 2.5;
 
@@ -214,7 +214,7 @@ function findStacks(groups: Item[], oriented: Oriented[]): Map<Item, Item[]> {
   for (const group of groups) {
     if (group.children.length < STACK_FROM) continue;
     const alike = new Map<string, Item[]>();
-    const ranked: Record<string, Item[]> = { first: [], last: [] };
+    const spread: Record<string, Item[]> = { first: [], last: [] };
     for (const item of group.children) {
       const node = item.node as LayoutNode;
       if (item.isGroup || node.expanded === false) continue;
@@ -227,12 +227,12 @@ function findStacks(groups: Item[], oriented: Oriented[]): Map<Item, Item[]> {
       const known = alike.get(key);
       if (known === undefined) alike.set(key, [item]);
       else known.push(item);
-      if (node.rank !== undefined) (ranked[side] as Item[]).push(item);
+      if (node.rank !== undefined || (neighbours.get(item)?.size ?? 0) > 1) (spread[side] as Item[]).push(item);
     }
     for (const set of alike.values()) if (set.length >= STACK_FROM) stack(set, columns);
-    for (const set of Object.values(ranked)) {
+    for (const set of Object.values(spread)) {
       const left = set.filter((item) => !columns.has(item));
-      if (left.length >= STACK_RANKED_FROM) stack(left, columns);
+      if (left.length >= STACK_SPREAD_FROM) stack(left, columns);
     }
   }
   return columns;

@@ -24,6 +24,7 @@ export function assignLayers(group: Group): void {
     part.layers = Array.from({ length: count }, () => []);
     for (const list of [norths, cells, souths]) for (const cell of list) part.layers[cell.layer]?.push(cell);
     for (const segment of segments) makeLinks(part, segment);
+    markStreams(segments);
   }
 }
 
@@ -99,7 +100,7 @@ function makeLinks(part: Part, segment: Segment): void {
       dummy.bottoms.push(newPort(dummy, weak));
       from.trunk.push(dummy);
       part.layers[layer]?.push(dummy);
-      const link: Link = { upper: at, lower: dummy.tops[0] as Port, weight: 0, weak };
+      const link: Link = { upper: at, lower: dummy.tops[0] as Port, weight: 0, weak, stream: false };
       link.upper.links.push(link);
       link.lower.links.push(link);
     }
@@ -108,8 +109,37 @@ function makeLinks(part: Part, segment: Segment): void {
     segment.links.push(link);
     at = dummy.bottoms[0] as Port;
   }
-  const link: Link = { upper: at, lower: to, weight, weak };
+  const link: Link = { upper: at, lower: to, weight, weak, stream: false };
   at.links.push(link);
   to.links.push(link);
   segment.links.push(link);
+}
+
+/**
+ * A stream goes from a place to the nearest box that also has other inputs, where something else that starts there has
+ * no other inputs: `x` in `x + f(x)`, but not a mask that many boxes use.
+ */
+function markStreams(segments: Segment[]): void {
+  const sources = new Map<Cell, Set<Cell>>();
+  const leaving = new Map<Port, Segment[]>();
+  for (const segment of segments) {
+    if (segment.from.weak) continue;
+    const known = sources.get(segment.to.cell);
+    if (known === undefined) sources.set(segment.to.cell, new Set([segment.from.cell]));
+    else known.add(segment.from.cell);
+    const others = leaving.get(segment.from);
+    if (others === undefined) leaving.set(segment.from, [segment]);
+    else others.push(segment);
+  }
+  for (const together of leaving.values()) {
+    if (together.length < 2) continue;
+    let nearest: Segment | null = null;
+    let branch = Number.POSITIVE_INFINITY;
+    for (const segment of together) {
+      const layer = segment.to.cell.layer;
+      if (sources.get(segment.to.cell)?.size === 1) branch = Math.min(branch, layer);
+      else if (nearest === null || layer < nearest.to.cell.layer) nearest = segment;
+    }
+    if (nearest !== null && branch < nearest.to.cell.layer) for (const link of nearest.links) link.stream = true;
+  }
 }

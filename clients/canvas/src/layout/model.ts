@@ -100,6 +100,8 @@ export interface Link {
   /** Edges that run here. */
   weight: number;
   weak: boolean;
+  /** Of a line that other ways join again, such as a residual stream: to be straight before anything else. */
+  stream: boolean;
 }
 
 /** The stretch of an edge within the contents of one group, from a bottom port to a top port. */

@@ -2,6 +2,7 @@
 
 import { type Cell, type Group, isLine, type Link, type Part, type Port } from "./model.js";
 import {
+  BORDER_GAP,
   LABEL_GAP,
   LINE_GAP,
   LINE_NODE_GAP,
@@ -19,6 +20,8 @@ import {
 } from "./spacing.js";
 
 const RELAXATIONS = 12;
+/** Passes in which blocks that are too close yield to each other. */
+const YIELDS = 6;
 /** Rows up to this height have their boxes on one axis; in higher ones boxes stand near what they are connected to. */
 const LOW_ROW = 120;
 /** Width of a shelf of unconnected parts, in heights. */
@@ -27,24 +30,26 @@ const SHELF_ASPECT = 1.6;
 /** Sizes and places everything in a group, relative to it. Its child groups must have been placed. */
 export function placeGroup(group: Group): void {
   for (const part of group.parts) placePart(part);
-  const boxes: { width: number; height: number; x: number; y: number }[] = group.parts.filter(
-    (part) => part.layers.length > 0,
-  );
   const singles = group.single.map((cell) => {
     measure(cell);
     return { cell, width: cell.left + cell.right, height: cell.height, x: 0, y: 0 };
   });
-  const shelf = pack([...boxes, ...(singles.length > 0 ? [packed(singles)] : [])]);
+  // Lines run from the first part to the border, so nothing stands above or below it.
+  const [main, ...others] = group.parts as [Part, ...Part[]];
+  const grid = { ...pack(singles, NODE_GAP), x: 0, y: 0 };
+  const rest = { ...pack(singles.length > 0 ? [...others, grid] : others, PART_GAP), x: 0, y: 0 };
+  if (main.layers.length > 0 && rest.width > 0) rest.x = main.width + PART_GAP;
+  for (const part of others) part.x += rest.x;
   for (const { cell, x, y } of singles) {
-    const grid = shelf.last;
-    cell.x = grid.x + x + cell.left;
+    cell.x = rest.x + grid.x + x + cell.left;
     cell.y = grid.y + y;
   }
+  const shelf = { width: Math.max(main.width, rest.x + rest.width), height: Math.max(main.height, rest.height) };
   const side = group.cell === null ? 0 : PADDING;
   const top = group.cell === null ? 0 : group.header + PADDING;
   const width = Math.max(shelf.width + 2 * side, group.minWidth);
   const shift = (width - shelf.width) / 2;
-  for (const part of boxes) {
+  for (const part of group.parts) {
     part.x += shift;
     part.y += top;
   }
@@ -63,13 +68,8 @@ interface Packed {
   y: number;
 }
 
-function packed(boxes: Packed[]): Packed {
-  const { width, height } = pack(boxes, NODE_GAP);
-  return { width, height, x: 0, y: 0 };
-}
-
 /** Rows of boxes in their order. */
-function pack(boxes: Packed[], gap = PART_GAP): { width: number; height: number; last: Packed } {
+function pack(boxes: Packed[], gap: number): { width: number; height: number } {
   let area = 0;
   let widest = 0;
   for (const box of boxes) {
@@ -93,7 +93,7 @@ function pack(boxes: Packed[], gap = PART_GAP): { width: number; height: number;
     height = Math.max(height, box.height);
     x += box.width + gap;
   }
-  return { width, height: y + height, last: boxes.at(-1) ?? { x: 0, y: 0, width: 0, height: 0 } };
+  return { width, height: y + height };
 }
 
 function placePart(part: Part): void {
@@ -147,11 +147,12 @@ function align(part: Part): void {
   }
 }
 
-/** Long lines, then what has one way in and one way out; what comes from mere inputs yields to the rest. */
-function score({ upper, lower, weak }: Link): number {
-  const lines = Number(isLine(upper.cell)) + Number(isLine(lower.cell));
+/** Streams, long lines, chains, and the ends of long lines; what comes from mere inputs yields to the rest. */
+function score({ upper, lower, weak, stream }: Link): number {
+  if (stream) return 40;
+  const lines = Number(upper.cell.kind === "dummy") + Number(lower.cell.kind === "dummy");
   const only = Number(degree(upper.cell.bottoms) === 1) + Number(degree(lower.cell.tops) === 1);
-  return lines * 8 + only * 2 + (weak ? 0 : 5);
+  return (lines === 2 ? 30 : lines === 1 ? 10 : 12) + only * 3 - (weak ? 9 : 0);
 }
 
 /** How far a link is from the middle of the links at its ends. */
@@ -251,6 +252,7 @@ interface Block {
   cells: Cell[];
   x: number;
   want: number;
+  mass: number;
   /** Blocks right of this one, with the least distance. */
   rights: Block[];
   rightGaps: number[];
@@ -266,7 +268,7 @@ function placeAcross(part: Part): void {
       const up = cell.up;
       const block: Block =
         up === null
-          ? { cells: [], x: 0, want: 0, rights: [], rightGaps: [], lefts: [], leftGaps: [] }
+          ? { cells: [], x: 0, want: 0, mass: 0, rights: [], rightGaps: [], lefts: [], leftGaps: [] }
           : (blockOf.get(up.upper.cell) as Block);
       // `x` of a cell is relative to its block until the end.
       if (up === null) {
@@ -356,19 +358,41 @@ function extent(blocks: Block[]): number {
 }
 
 /**
- * Moves blocks to the median of what they are linked with. Each step takes the middle of two placements that keep all
- * distances (pushed to the right, pushed to the left), which keeps them too.
+ * Moves blocks to the median of what they are linked with. Where two then stand too close, the lighter one yields more;
+ * what is left of that is resolved by the middle of two placements that keep all distances, which keeps them too.
  */
 function relax(order: Block[], blockOf: Map<Cell, Block>): void {
   const pulls = order.map((block) => pullsOf(block, blockOf));
+  for (const block of order) block.mass = massOf(block);
   const low = new Float64Array(order.length);
-  const start = new Float64Array(order.length);
   for (let round = 0; round < RELAXATIONS; round++) {
     for (let k = 0; k < order.length; k++) {
       const block = order[k] as Block;
-      start[k] = block.x;
       block.want = wanted(pulls[k] as Pull[], block.x);
     }
+    let moved = 0;
+    for (const block of order) {
+      moved = Math.max(moved, Math.abs(block.x - block.want));
+      block.x = (block.x + block.want * 3) / 4;
+    }
+    if (moved < 0.5) break;
+    for (let pass = 0; pass < YIELDS; pass++) {
+      let violated = false;
+      for (let k = 0; k < order.length; k++) {
+        const block = order[pass % 2 === 0 ? k : order.length - 1 - k] as Block;
+        for (let i = 0; i < block.rights.length; i++) {
+          const right = block.rights[i] as Block;
+          const missing = block.x + (block.rightGaps[i] as number) - right.x;
+          if (missing <= 0.01) continue;
+          violated = true;
+          const share = right.mass / (block.mass + right.mass);
+          block.x -= missing * share;
+          right.x += missing * (1 - share);
+        }
+      }
+      if (!violated) break;
+    }
+    for (const block of order) block.want = block.x;
     for (const block of order) {
       let x = block.want;
       for (let i = 0; i < block.lefts.length; i++) {
@@ -385,14 +409,17 @@ function relax(order: Block[], blockOf: Map<Cell, Block>): void {
       }
       block.x = x;
     }
-    let moved = 0;
-    for (let k = 0; k < order.length; k++) {
-      const block = order[k] as Block;
-      block.x = (block.x + (low[k] as number)) / 2;
-      moved = Math.max(moved, Math.abs(block.x - (start[k] as number)));
-    }
-    if (moved < 0.5) break;
+    for (let k = 0; k < order.length; k++) (order[k] as Block).x = ((order[k] as Block).x + (low[k] as number)) / 2;
   }
+}
+
+function massOf(block: Block): number {
+  let mass = 0;
+  for (const cell of block.cells) {
+    const weak = [...cell.tops, ...cell.bottoms].every((port) => port.weak);
+    mass += (cell.kind === "dummy" ? 1 : 3) * (weak ? 0.1 : 1);
+  }
+  return mass;
 }
 
 interface Pull {
@@ -449,7 +476,9 @@ function placeDown(part: Part): void {
           }
         }
       }
-      y += Math.min(ROW_GAP_MOST, ROW_GAP + widest * ROW_GAP_SLOPE);
+      const above = part.layers[l - 1] as Cell[];
+      const border = above[0]?.kind === "north" || layer[0]?.kind === "south";
+      y += Math.min(ROW_GAP_MOST, (border ? BORDER_GAP : ROW_GAP) + widest * ROW_GAP_SLOPE);
     }
     for (const cell of layer) {
       const spare = height - cell.height;

@@ -9,7 +9,8 @@ export const LINE_NODE_GAP = 14;
 /** Between lines. */
 export const LINE_GAP = 10;
 /** Between rows: the least, the most, and what a wide slope adds. */
-export const ROW_GAP = 28;
+export const ROW_GAP = 24;
+export const BORDER_GAP = 6;
 export const ROW_GAP_MOST = 90;
 export const ROW_GAP_SLOPE = 0.08;
 /** Between ports of a box, where it is wide enough. */
