@@ -3,35 +3,54 @@
 import type { Cell, Group, Link, Part, Port } from "./model.js";
 
 const SWEEPS = 6;
+const LOCAL_SWEEPS = 4;
 const EXCHANGES = 4;
 
 export function orderCells(groups: Group[]): void {
-  const root = groups[0] as Group;
   for (const group of groups) {
     for (const part of group.parts) for (const layer of part.layers) startOrder(layer);
   }
   for (const group of groups) syncBorders(group);
-  let best = Number.POSITIVE_INFINITY;
-  let saved: Saved | null = null;
-  for (let sweep = 0; sweep < SWEEPS; sweep++) {
-    if (sweep % 2 === 0) sweepDown(root);
-    else sweepUp(root);
+  // Operands keep their order where that costs nothing: only then may they stand as their sources do.
+  const kept = search(groups, { freeOperands: false });
+  if (kept > 0) search(groups, { freeOperands: true, atMost: kept });
+}
+
+/** Sweeps and exchanges; leaves the best order that it met, or the one before if none is better than `atMost`. */
+function search(groups: Group[], options: { freeOperands: boolean; atMost?: number }): number {
+  const root = groups[0] as Group;
+  const { freeOperands } = options;
+  let best = options.atMost ?? Number.POSITIVE_INFINITY;
+  let saved: Saved | null = options.atMost === undefined ? null : save(groups);
+  const consider = (): void => {
     const crossings = countCrossings(groups);
     if (crossings < best) {
       best = crossings;
       saved = save(groups);
     }
-    if (crossings === 0) break;
+  };
+  for (let sweep = 0; sweep < SWEEPS && best > 0; sweep++) {
+    if (sweep % 2 === 0) sweepDown(root, freeOperands);
+    else sweepUp(root);
+    consider();
+  }
+  if (saved !== null) restore(groups, saved);
+  for (let round = 0; best > 0 && round < EXCHANGES; round++) {
+    for (const group of groups) rankGroup(group);
+    let better = false;
+    for (const group of groups) {
+      for (const part of group.parts) {
+        if (round === 0) better = refine(part, freeOperands) || better;
+        better = exchange(part, freeOperands) || better;
+      }
+    }
+    for (const group of groups) syncBorders(group);
+    if (!better) break;
+    consider();
   }
   if (saved !== null) restore(groups, saved);
   for (const group of groups) rankGroup(group);
-  for (let round = 0; best > 0 && round < EXCHANGES; round++) {
-    let better = false;
-    for (const group of groups) for (const part of group.parts) better = exchange(part) || better;
-    for (const group of groups) syncBorders(group);
-    for (const group of groups) rankGroup(group);
-    if (!better) break;
-  }
+  return best;
 }
 
 function isKnown(cell: Cell): boolean {
@@ -174,7 +193,7 @@ function sortPorts(ports: Port[], mean: (ports: Port[]) => number): void {
   });
 }
 
-function sweepDown(group: Group): void {
+function sweepDown(group: Group, freeOperands: boolean): void {
   for (const part of group.parts) {
     for (let l = 0; l < part.layers.length; l++) {
       const layer = part.layers[l] as Cell[];
@@ -183,10 +202,10 @@ function sweepDown(group: Group): void {
         placeByKey(layer, fill(layer.map((cell) => upperMean(cell.tops))));
       }
       for (const cell of layer) {
-        if (cell.freeTops) sortPorts(cell.tops, upperMean);
+        if (cell.freeTops || freeOperands) sortPorts(cell.tops, upperMean);
         if (cell.group !== null) {
           setBorder(cell.group.parts[0]?.layers[0], cell.tops);
-          sweepDown(cell.group);
+          sweepDown(cell.group, freeOperands);
           readBorder(cell.group.parts[0]?.layers.at(-1), "south", cell.bottoms);
         }
       }
@@ -239,13 +258,7 @@ function syncBorders(group: Group): void {
 
 function countCrossings(groups: Group[]): number {
   let total = 0;
-  for (const group of groups) {
-    for (const part of group.parts) {
-      for (let l = 0; l + 1 < part.layers.length; l++) {
-        total += crossingsBetween(part.layers[l] as Cell[], part.layers[l + 1] as Cell[]);
-      }
-    }
-  }
+  for (const group of groups) for (const part of group.parts) total += crossingsIn(part);
   return total;
 }
 
@@ -277,50 +290,108 @@ function crossingsBetween(upper: Cell[], lower: Cell[]): number {
   return total;
 }
 
-interface Saved {
+type Saved = Map<Part, SavedPart>;
+
+interface SavedPart {
   layers: Cell[][];
-  ports: Map<Cell, { tops: Port[]; bottoms: Port[] }>;
+  ports: { cell: Cell; tops: Port[]; bottoms: Port[] }[];
 }
 
 function save(groups: Group[]): Saved {
-  const saved: Saved = { layers: [], ports: new Map() };
-  for (const group of groups) {
-    for (const part of group.parts) {
-      for (const layer of part.layers) {
-        saved.layers.push(layer.slice());
-        for (const cell of layer) {
-          if (cell.tops.length > 1 || cell.bottoms.length > 1) {
-            saved.ports.set(cell, { tops: cell.tops.slice(), bottoms: cell.bottoms.slice() });
-          }
-        }
-      }
-    }
-  }
+  const saved: Saved = new Map();
+  for (const group of groups) for (const part of group.parts) saved.set(part, savePart(part));
   return saved;
 }
 
 function restore(groups: Group[], saved: Saved): void {
-  let i = 0;
-  for (const group of groups) {
-    for (const part of group.parts) {
-      part.layers = part.layers.map(() => saved.layers[i++] as Cell[]);
-      for (const layer of part.layers) {
-        for (const cell of layer) {
-          const ports = saved.ports.get(cell);
-          if (ports !== undefined) {
-            cell.tops = ports.tops;
-            cell.bottoms = ports.bottoms;
-          }
-        }
+  for (const group of groups) for (const part of group.parts) restorePart(part, saved.get(part) as SavedPart);
+}
+
+function savePart(part: Part): SavedPart {
+  const ports: SavedPart["ports"] = [];
+  for (const layer of part.layers) {
+    for (const cell of layer) {
+      if (cell.tops.length > 1 || cell.bottoms.length > 1) {
+        ports.push({ cell, tops: cell.tops.slice(), bottoms: cell.bottoms.slice() });
       }
+    }
+  }
+  return { layers: part.layers.map((layer) => layer.slice()), ports };
+}
+
+function restorePart(part: Part, saved: SavedPart): void {
+  part.layers = saved.layers.map((layer) => layer.slice());
+  for (const { cell, tops, bottoms } of saved.ports) {
+    cell.tops = tops.slice();
+    cell.bottoms = bottoms.slice();
+  }
+}
+
+/** Searches one part again from other starts, what is outside it and inside its groups left as it is. */
+function refine(part: Part, freeOperands: boolean): boolean {
+  const before = crossingsIn(part);
+  if (before === 0 || part.layers.length < 2) return false;
+  let best = before;
+  let saved = savePart(part);
+  const starts: ((cell: Cell) => number)[] = [(cell) => Number(cell.kind !== "dummy"), (cell) => -cell.pos];
+  for (const start of starts) {
+    for (const layer of part.layers) {
+      if (layer[0]?.outer === null) placeByKey(layer, layer.map(start));
+    }
+    for (let sweep = 0; sweep < LOCAL_SWEEPS && best > 0; sweep++) {
+      sweepWithin(part, sweep % 2 === 0, freeOperands);
+      const crossings = crossingsIn(part);
+      if (crossings < best) {
+        best = crossings;
+        saved = savePart(part);
+      }
+    }
+    if (best === 0) break;
+  }
+  restorePart(part, saved);
+  for (const layer of part.layers) {
+    number(layer);
+    rankTops(layer);
+    rankBottoms(layer);
+  }
+  return best < before;
+}
+
+function sweepWithin(part: Part, down: boolean, freeOperands: boolean): void {
+  const count = part.layers.length;
+  for (let k = 1; k < count; k++) {
+    const l = down ? k : count - 1 - k;
+    const layer = part.layers[l] as Cell[];
+    if (down) rankBottoms(part.layers[l - 1] as Cell[]);
+    else rankTops(part.layers[l + 1] as Cell[]);
+    if (layer[0]?.outer === null) {
+      placeByKey(layer, fill(layer.map((cell) => (down ? upperMean(cell.tops) : lowerMean(cell.bottoms)))));
+    }
+    for (const cell of layer) {
+      if (cell.group !== null) continue;
+      if (!down) sortPorts(cell.bottoms, lowerMean);
+      else if (cell.freeTops || freeOperands) sortPorts(cell.tops, upperMean);
     }
   }
 }
 
+function crossingsIn(part: Part): number {
+  let total = 0;
+  for (let l = 0; l + 1 < part.layers.length; l++) {
+    total += crossingsBetween(part.layers[l] as Cell[], part.layers[l + 1] as Cell[]);
+  }
+  return total;
+}
+
 /** Swaps neighbours of a layer as long as that saves crossings. */
-function exchange(part: Part): boolean {
+function exchange(part: Part, freeOperands: boolean): boolean {
   let any = false;
   for (const layer of part.layers) {
+    for (const cell of layer) {
+      if (cell.group !== null) continue;
+      if (cell.freeTops || freeOperands) any = exchangePorts(cell.tops, (link) => link.upper.rank) || any;
+      any = exchangePorts(cell.bottoms, (link) => link.lower.rank) || any;
+    }
     let again = true;
     for (let round = 0; again && round < 6; round++) {
       again = false;
@@ -341,6 +412,27 @@ function exchange(part: Part): boolean {
         rankTops(layer);
         rankBottoms(layer);
       }
+    }
+  }
+  return any;
+}
+
+/** Swaps neighbouring ports of a box as long as that saves crossings. */
+function exchangePorts(ports: Port[], rank: (link: Link) => number): boolean {
+  let any = false;
+  for (let again = ports.length > 1; again; ) {
+    again = false;
+    for (let i = 0; i + 1 < ports.length; i++) {
+      const a = ports[i] as Port;
+      const b = ports[i + 1] as Port;
+      const left = collect([a], rank);
+      const right = collect([b], rank);
+      if (inversions(left, right) <= inversions(right, left)) continue;
+      ports[i] = b;
+      ports[i + 1] = a;
+      [a.rank, b.rank] = [b.rank, a.rank];
+      again = true;
+      any = true;
     }
   }
   return any;
