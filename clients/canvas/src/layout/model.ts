@@ -5,6 +5,8 @@ import type { LayoutEdge, LayoutNode } from "./types.js";
 /** One layered drawing: the contents of a group, or a part of them that nothing connects to the rest. */
 export interface Part {
   layers: Cell[][];
+  /** The previous layout ordered all of it. */
+  settled: boolean;
   /** Filled by `placePart`. */
   width: number;
   height: number;
@@ -59,6 +61,8 @@ export interface Cell {
   bottoms: Port[];
   layer: number;
   pos: number;
+  /** Where a sweep would have it, among the ports of the layer beside it. */
+  wanted: number;
   /** From the axis of the cell to what it takes on either side, labels and loops included. */
   left: number;
   right: number;
@@ -123,7 +127,7 @@ export interface Route {
 }
 
 export function newPart(): Part {
-  return { layers: [], width: 0, height: 0, x: 0, y: 0, layerTop: [], layerBottom: [] };
+  return { layers: [], settled: false, width: 0, height: 0, x: 0, y: 0, layerTop: [], layerBottom: [] };
 }
 
 export function newCell(kind: CellKind, key: string, nodes: LayoutNode[] = []): Cell {
@@ -139,6 +143,7 @@ export function newCell(kind: CellKind, key: string, nodes: LayoutNode[] = []): 
     bottoms: [],
     layer: 0,
     pos: 0,
+    wanted: 0,
     left: 0,
     right: 0,
     height: 0,

@@ -3,23 +3,31 @@
 import type { Cell, Group, Link, Part, Port } from "./model.js";
 
 const SWEEPS = 6;
+/** Where a previous layout has settled most of the order. */
+const SWEEPS_AGAIN = 2;
 const LOCAL_SWEEPS = 4;
 const EXCHANGES = 4;
 
 export function orderCells(groups: Group[]): void {
   for (const group of groups) {
-    for (const part of group.parts) for (const layer of part.layers) startOrder(layer);
+    for (const part of group.parts) {
+      for (const layer of part.layers) startOrder(layer);
+      part.settled = part.layers.every((layer) => layer.every(isKnown));
+    }
   }
+  const sweeps = groups.some((group) => group.parts.some((part) => part.layers.some((layer) => layer.some(isKnown))))
+    ? SWEEPS_AGAIN
+    : SWEEPS;
   for (const group of groups) syncBorders(group);
   // Operands keep their order where that costs nothing: only then may they stand as their sources do.
-  const kept = search(groups, { freeOperands: false });
-  if (kept > 0) search(groups, { freeOperands: true, atMost: kept });
+  const kept = search(groups, { freeOperands: false, sweeps });
+  if (kept > 0) search(groups, { freeOperands: true, sweeps, atMost: kept });
 }
 
 /** Sweeps and exchanges; leaves the best order that it met, or the one before if none is better than `atMost`. */
-function search(groups: Group[], options: { freeOperands: boolean; atMost?: number }): number {
+function search(groups: Group[], options: { freeOperands: boolean; sweeps: number; atMost?: number }): number {
   const root = groups[0] as Group;
-  const { freeOperands } = options;
+  const { freeOperands, sweeps } = options;
   let best = options.atMost ?? Number.POSITIVE_INFINITY;
   let saved: Saved | null = options.atMost === undefined ? null : save(groups);
   const consider = (): void => {
@@ -29,7 +37,7 @@ function search(groups: Group[], options: { freeOperands: boolean; atMost?: numb
       saved = save(groups);
     }
   };
-  for (let sweep = 0; sweep < SWEEPS && best > 0; sweep++) {
+  for (let sweep = 0; sweep < sweeps && best > 0; sweep++) {
     if (sweep % 2 === 0) sweepDown(root, freeOperands);
     else sweepUp(root);
     consider();
@@ -40,6 +48,7 @@ function search(groups: Group[], options: { freeOperands: boolean; atMost?: numb
     let better = false;
     for (const group of groups) {
       for (const part of group.parts) {
+        if (part.settled) continue;
         if (round === 0) better = refine(part, freeOperands) || better;
         better = exchange(part, freeOperands) || better;
       }
@@ -58,10 +67,8 @@ function isKnown(cell: Cell): boolean {
 }
 
 function startOrder(layer: Cell[]): void {
-  placeByKey(
-    layer,
-    layer.map((_, i) => i),
-  );
+  for (let i = 0; i < layer.length; i++) (layer[i] as Cell).wanted = i;
+  settle(layer);
 }
 
 function number(layer: Cell[]): void {
@@ -94,33 +101,39 @@ function rankGroup(group: Group): void {
   }
 }
 
-/** Sorts a layer by one key a cell; what the previous layout ordered stays in that order. */
-function placeByKey(layer: Cell[], keys: number[]): void {
-  const at = new Map<Cell, number>();
-  layer.forEach((cell, i) => {
-    at.set(cell, i);
-  });
-  const place = (cell: Cell): number => at.get(cell) as number;
-  const key = (cell: Cell): number => keys[place(cell)] as number;
-  const known = layer.filter(isKnown);
-  if (known.length === 0) {
-    layer.sort((p, q) => key(p) - key(q) || place(p) - place(q));
-  } else {
-    known.sort((p, q) => p.hint - q.hint || place(p) - place(q));
-    const unknown = layer.filter((cell) => !isKnown(cell));
-    if (unknown.length === 0) for (let i = 0; i < known.length; i++) layer[i] = known[i] as Cell;
-    else {
-      unknown.sort((p, q) => key(p) - key(q) || place(p) - place(q));
-      const level = monotone(known.map(key));
-      let i = 0;
-      let j = 0;
-      for (let k = 0; k < layer.length; k++) {
-        const takeKnown = j >= unknown.length || (i < known.length && (level[i] as number) <= key(unknown[j] as Cell));
-        layer[k] = (takeKnown ? known[i++] : unknown[j++]) as Cell;
-      }
-    }
+/** Sorts a layer by `wanted`, then as it was; what the previous layout ordered stays in that order. */
+function settle(layer: Cell[]): void {
+  let known = 0;
+  let sorted = true;
+  for (let i = 0; i < layer.length; i++) {
+    const cell = layer[i] as Cell;
+    cell.pos = i;
+    if (isKnown(cell)) known++;
+    if (i > 0 && (layer[i - 1] as Cell).wanted > cell.wanted) sorted = false;
   }
+  if (known === layer.length) layer.sort((p, q) => p.hint - q.hint || p.pos - q.pos);
+  else if (known > 0) merge(layer);
+  else if (sorted) return;
+  else layer.sort(byWanted);
   number(layer);
+}
+
+function byWanted(p: Cell, q: Cell): number {
+  return p.wanted - q.wanted || p.pos - q.pos;
+}
+
+/** What is new in a layer goes between what the previous layout ordered. */
+function merge(layer: Cell[]): void {
+  const known = layer.filter(isKnown).sort((p, q) => p.hint - q.hint || p.pos - q.pos);
+  const unknown = layer.filter((cell) => !isKnown(cell)).sort(byWanted);
+  const level = monotone(known.map((cell) => cell.wanted));
+  let i = 0;
+  let j = 0;
+  for (let k = 0; k < layer.length; k++) {
+    const next = unknown[j];
+    const takeKnown = next === undefined || (i < known.length && (level[i] as number) <= next.wanted);
+    layer[k] = (takeKnown ? known[i++] : unknown[j++]) as Cell;
+  }
 }
 
 /** The nearest sequence that never falls (pool adjacent violators). */
@@ -146,10 +159,8 @@ function upperMean(ports: Port[]): number {
   let sum = 0;
   let count = 0;
   for (const port of ports) {
-    for (const link of port.links) {
-      sum += link.upper.rank;
-      count++;
-    }
+    for (const link of port.links) sum += link.upper.rank;
+    count += port.links.length;
   }
   return count === 0 ? Number.NaN : sum / count;
 }
@@ -158,39 +169,37 @@ function lowerMean(ports: Port[]): number {
   let sum = 0;
   let count = 0;
   for (const port of ports) {
-    for (const link of port.links) {
-      sum += link.lower.rank;
-      count++;
-    }
+    for (const link of port.links) sum += link.lower.rank;
+    count += port.links.length;
   }
   return count === 0 ? Number.NaN : sum / count;
 }
 
 /** Cells without links on that side stay beside what is left of them. */
-function fill(keys: number[]): number[] {
-  let last = Number.NaN;
-  for (const key of keys) {
-    if (!Number.isNaN(key)) {
-      last = key;
-      break;
-    }
+function fill(cells: { wanted: number }[]): void {
+  let last = Number.NEGATIVE_INFINITY;
+  for (const cell of cells) {
+    if (Number.isNaN(cell.wanted)) cell.wanted = last;
+    else last = cell.wanted;
   }
-  if (Number.isNaN(last)) return keys.map((_, i) => i);
-  for (let i = 0; i < keys.length; i++) {
-    if (Number.isNaN(keys[i])) keys[i] = last;
-    else last = keys[i] as number;
-  }
-  return keys;
+}
+
+function wantUpper(layer: Cell[]): void {
+  for (const cell of layer) cell.wanted = upperMean(cell.tops);
+  fill(layer);
+}
+
+function wantLower(layer: Cell[]): void {
+  for (const cell of layer) cell.wanted = lowerMean(cell.bottoms);
+  fill(layer);
 }
 
 function sortPorts(ports: Port[], mean: (ports: Port[]) => number): void {
   if (ports.length < 2) return;
-  const keys = fill(ports.map((port) => mean([port])));
-  const sorted = ports.map((port, i) => ({ port, key: keys[i] as number, i }));
-  sorted.sort((p, q) => p.key - q.key || p.i - q.i);
-  sorted.forEach(({ port }, i) => {
-    ports[i] = port;
-  });
+  const sorted = ports.map((port, i) => ({ port, wanted: mean([port]), i }));
+  fill(sorted);
+  sorted.sort((p, q) => p.wanted - q.wanted || p.i - q.i);
+  for (let i = 0; i < sorted.length; i++) ports[i] = (sorted[i] as { port: Port }).port;
 }
 
 function sweepDown(group: Group, freeOperands: boolean): void {
@@ -199,7 +208,8 @@ function sweepDown(group: Group, freeOperands: boolean): void {
       const layer = part.layers[l] as Cell[];
       if (l > 0) {
         rankBottoms(part.layers[l - 1] as Cell[]);
-        placeByKey(layer, fill(layer.map((cell) => upperMean(cell.tops))));
+        wantUpper(layer);
+        settle(layer);
       }
       for (const cell of layer) {
         if (cell.freeTops || freeOperands) sortPorts(cell.tops, upperMean);
@@ -219,7 +229,8 @@ function sweepUp(group: Group): void {
       const layer = part.layers[l] as Cell[];
       if (l < part.layers.length - 1) {
         rankTops(part.layers[l + 1] as Cell[]);
-        placeByKey(layer, fill(layer.map((cell) => lowerMean(cell.bottoms))));
+        wantLower(layer);
+        settle(layer);
       }
       for (const cell of layer) {
         sortPorts(cell.bottoms, lowerMean);
@@ -262,6 +273,22 @@ function countCrossings(groups: Group[]): number {
   return total;
 }
 
+/** Whether the lower ends come in the order of the upper ones. */
+function inOrder(upper: Cell[]): boolean {
+  let most = 0;
+  for (const cell of upper) {
+    for (const { links } of cell.bottoms) {
+      let highest = most;
+      for (const { lower } of links) {
+        if (lower.rank < most) return false;
+        if (lower.rank > highest) highest = lower.rank;
+      }
+      most = highest;
+    }
+  }
+  return true;
+}
+
 let tree = new Float64Array(256);
 
 /** Weighted inversions, counted with a binary indexed tree over the lower ports. */
@@ -270,6 +297,7 @@ function crossingsBetween(upper: Cell[], lower: Cell[]): number {
   for (const cell of lower) {
     for (const port of cell.tops) port.rank = size++;
   }
+  if (inOrder(upper)) return 0;
   if (tree.length <= size) tree = new Float64Array(size * 2);
   else tree.fill(0, 0, size + 1);
   let total = 0;
@@ -336,7 +364,9 @@ function refine(part: Part, freeOperands: boolean): boolean {
   const starts: ((cell: Cell) => number)[] = [(cell) => Number(cell.kind !== "dummy"), (cell) => -cell.pos];
   for (const start of starts) {
     for (const layer of part.layers) {
-      if (layer[0]?.outer === null) placeByKey(layer, layer.map(start));
+      if (layer[0]?.outer !== null) continue;
+      for (const cell of layer) cell.wanted = start(cell);
+      settle(layer);
     }
     for (let sweep = 0; sweep < LOCAL_SWEEPS && best > 0; sweep++) {
       sweepWithin(part, sweep % 2 === 0, freeOperands);
@@ -365,7 +395,9 @@ function sweepWithin(part: Part, down: boolean, freeOperands: boolean): void {
     if (down) rankBottoms(part.layers[l - 1] as Cell[]);
     else rankTops(part.layers[l + 1] as Cell[]);
     if (layer[0]?.outer === null) {
-      placeByKey(layer, fill(layer.map((cell) => (down ? upperMean(cell.tops) : lowerMean(cell.bottoms)))));
+      if (down) wantUpper(layer);
+      else wantLower(layer);
+      settle(layer);
     }
     for (const cell of layer) {
       if (cell.group !== null) continue;
