@@ -29,6 +29,7 @@ export interface Hierarchy {
   /** Edges from a box to itself. */
   loops: LayoutEdge[];
   cellOf: Map<string, Cell>;
+  crowded: boolean;
 }
 
 interface Item {
@@ -53,7 +54,15 @@ interface Oriented {
   reversed: boolean;
 }
 
-export function buildHierarchy(nodes: readonly LayoutNode[], edges: readonly LayoutEdge[]): Hierarchy {
+/**
+ * `columns` tells where a box stands from left to right, so that boxes with different neighbours, which would make a row
+ * too wide, are stacked with those beside them; without it they are not stacked, but `crowded` is set.
+ */
+export function buildHierarchy(
+  nodes: readonly LayoutNode[],
+  edges: readonly LayoutEdge[],
+  columns?: (id: string) => number,
+): Hierarchy {
   const { root, items } = readTree(nodes);
   const loops: LayoutEdge[] = [];
   const oriented: Oriented[] = [];
@@ -75,14 +84,21 @@ export function buildHierarchy(nodes: readonly LayoutNode[], edges: readonly Lay
       if (child.isGroup) pending.push(child);
     }
   }
-  const stacks = findStacks(order, oriented);
+  const { stacks, crowded } = findStacks(order, oriented, columns);
   const cellOf = new Map<string, Cell>();
   for (const item of order) makeCells(item, stacks, cellOf);
   for (const loop of loops) cellOf.get(loop.source)?.loops.push(loop.id);
   const made: Made = { entered: new Set(oriented.map((one) => one.lower)), ports: new Map(), segments: new Map() };
   const routes = oriented.map((one) => makeRoute(one, made));
   for (const item of order) split(item.group as Group);
-  return { root: root.group as Group, groups: order.map((item) => item.group as Group), routes, loops, cellOf };
+  return {
+    root: root.group as Group,
+    groups: order.map((item) => item.group as Group),
+    routes,
+    loops,
+    cellOf,
+    crowded,
+  };
 }
 
 function readTree(nodes: readonly LayoutNode[]): { root: Item; items: Map<string, Item> } {
@@ -187,7 +203,12 @@ function orient(oriented: Oriented[]): void {
 }
 
 /** Columns of boxes that would otherwise make a row much wider than the rest: item → its column. */
-function findStacks(groups: Item[], oriented: Oriented[]): Map<Item, Item[]> {
+function findStacks(
+  groups: Item[],
+  oriented: Oriented[],
+  columns: ((id: string) => number) | undefined,
+): { stacks: Map<Item, Item[]>; crowded: boolean } {
+  let crowded = false;
   const flowsIn = new Set<Item>();
   const flowsOut = new Set<Item>();
   const neighbours = new Map<Item, Set<string>>();
@@ -210,7 +231,7 @@ function findStacks(groups: Item[], oriented: Oriented[]): Map<Item, Item[]> {
     note(one.upper, one.common, one.below);
     note(one.lower, one.common, one.above);
   }
-  const columns = new Map<Item, Item[]>();
+  const stacks = new Map<Item, Item[]>();
   for (const group of groups) {
     if (group.children.length < STACK_FROM) continue;
     const alike = new Map<string, Item[]>();
@@ -229,13 +250,20 @@ function findStacks(groups: Item[], oriented: Oriented[]): Map<Item, Item[]> {
       else known.push(item);
       if (node.rank !== undefined || (neighbours.get(item)?.size ?? 0) > 1) (spread[side] as Item[]).push(item);
     }
-    for (const set of alike.values()) if (set.length >= STACK_FROM) stack(set, columns);
+    for (const set of alike.values()) if (set.length >= STACK_FROM) stack(set, stacks);
     for (const set of Object.values(spread)) {
-      const left = set.filter((item) => !columns.has(item));
-      if (left.length >= STACK_SPREAD_FROM) stack(left, columns);
+      const left = set.filter((item) => !stacks.has(item));
+      if (left.length < STACK_SPREAD_FROM) continue;
+      crowded = true;
+      if (columns === undefined) continue;
+      const at = new Map(left.map((item) => [item, columns((item.node as LayoutNode).id)]));
+      stack(
+        left.sort((p, q) => (at.get(p) as number) - (at.get(q) as number)),
+        stacks,
+      );
     }
   }
-  return columns;
+  return { stacks, crowded };
 }
 
 function stack(items: Item[], columns: Map<Item, Item[]>): void {
@@ -454,8 +482,11 @@ function split(group: Group): void {
   for (const border of [...group.norths.values(), ...group.souths.values()]) inMain.add(find(border));
   for (const cell of group.cells) if (cell.rank !== null) inMain.add(find(cell));
   const partOf = new Map<Cell, Part>();
-  const connected = group.cells.filter((cell) => touched.has(cell) || cell.rank !== null);
-  group.single = group.cells.filter((cell) => !touched.has(cell) && cell.rank === null);
+  // A group that only its own contents are connected with has ports, too.
+  const isSingle = (cell: Cell): boolean =>
+    !touched.has(cell) && cell.rank === null && cell.tops.length + cell.bottoms.length === 0;
+  const connected = group.cells.filter((cell) => !isSingle(cell));
+  group.single = group.cells.filter(isSingle);
   for (const cell of connected) {
     const top = find(cell);
     let part = inMain.has(top) ? main : partOf.get(top);

@@ -6,13 +6,13 @@
  * out. Time grows about linearly with boxes and with the layers that edges pass.
  */
 
-import { buildHierarchy } from "./hierarchy.js";
+import { buildHierarchy, type Hierarchy } from "./hierarchy.js";
 import { assignLayers } from "./layers.js";
 import type { Group, Part } from "./model.js";
-import { orderCells } from "./order.js";
+import { orderCells, sketchOrder } from "./order.js";
 import { placeGroup } from "./place.js";
 import { boxesOf, orderOf, pathsOf } from "./route.js";
-import type { LayoutEdge, LayoutNode, LayoutOptions, LayoutResult } from "./types.js";
+import type { Box, LayoutEdge, LayoutNode, LayoutOptions, LayoutResult } from "./types.js";
 
 export type * from "./types.js";
 
@@ -29,23 +29,48 @@ export function layout(
   edges: readonly LayoutEdge[],
   options: LayoutOptions = {},
 ): LayoutResult {
-  const hierarchy = buildHierarchy(nodes, edges);
-  const { groups, root } = hierarchy;
-  for (const group of groups) assignLayers(group);
-  const before = options.previous?.order;
+  const before = options.previous;
+  let hierarchy: Hierarchy;
   if (before !== undefined) {
+    hierarchy = order(
+      buildHierarchy(nodes, edges, (id) => middle(before.boxes.get(id))),
+      before,
+    );
+  } else {
+    hierarchy = buildHierarchy(nodes, edges);
+    if (!hierarchy.crowded) order(hierarchy);
+    else {
+      for (const group of hierarchy.groups) assignLayers(group);
+      sketchOrder(hierarchy.groups);
+      const { cellOf } = hierarchy;
+      hierarchy = order(buildHierarchy(nodes, edges, (id) => cellOf.get(id)?.pos ?? 0));
+    }
+  }
+  const { groups, root } = hierarchy;
+  for (let i = groups.length - 1; i >= 0; i--) placeGroup(groups[i] as Group);
+  const owner = new Map<Part, Group>();
+  const boxes = boxesOf(groups, owner);
+  const paths = pathsOf(hierarchy, boxes, owner);
+  return { boxes, edges: paths, width: root.width, height: root.height, order: orderOf(groups) };
+}
+
+function order(hierarchy: Hierarchy, previous?: LayoutResult): Hierarchy {
+  const { groups } = hierarchy;
+  for (const group of groups) assignLayers(group);
+  if (previous !== undefined) {
     for (const group of groups) {
       for (const part of group.parts) {
-        for (const layer of part.layers) for (const cell of layer) cell.hint = before.get(cell.key) ?? Number.NaN;
+        for (const layer of part.layers)
+          for (const cell of layer) cell.hint = previous.order.get(cell.key) ?? Number.NaN;
       }
     }
   }
   orderCells(groups);
-  for (let i = groups.length - 1; i >= 0; i--) placeGroup(groups[i] as Group);
-  const owner = new Map<Part | Group, Group>();
-  const boxes = boxesOf(groups, owner);
-  const paths = pathsOf(hierarchy, boxes, owner);
-  return { boxes, edges: paths, width: root.width, height: root.height, order: orderOf(groups) };
+  return hierarchy;
+}
+
+function middle(box: Box | undefined): number {
+  return box === undefined ? Number.MAX_VALUE : box.x + box.width / 2;
 }
 
 /** How much the corner of a box moved: shift the view by it and the box stays where the eye is. */

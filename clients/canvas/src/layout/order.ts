@@ -6,28 +6,47 @@ const SWEEPS = 6;
 /** Where a previous layout has settled most of the order. */
 const SWEEPS_AGAIN = 2;
 const LOCAL_SWEEPS = 4;
+/** Starts of the search within one part: fewer for large ones. */
+const LEAST_TRIES = 1;
+const MOST_TRIES = 16;
+const CELLS_TRIED = 3000;
 const EXCHANGES = 4;
 
 export function orderCells(groups: Group[]): void {
-  for (const group of groups) {
-    for (const part of group.parts) {
-      for (const layer of part.layers) startOrder(layer);
-      part.settled = part.layers.every((layer) => layer.every(isKnown));
-    }
-  }
-  const sweeps = groups.some((group) => group.parts.some((part) => part.layers.some((layer) => layer.some(isKnown))))
-    ? SWEEPS_AGAIN
-    : SWEEPS;
-  for (const group of groups) syncBorders(group);
+  const again = start(groups);
+  const sweeps = again ? SWEEPS_AGAIN : SWEEPS;
   // Operands keep their order where that costs nothing: only then may they stand as their sources do.
   const kept = search(groups, { freeOperands: false, sweeps });
   if (kept > 0) search(groups, { freeOperands: true, sweeps, atMost: kept });
 }
 
+/** A rough order: sweeps alone. */
+export function sketchOrder(groups: Group[]): void {
+  start(groups);
+  search(groups, { freeOperands: true, sweeps: SWEEPS, exchanges: 0 });
+}
+
+/** Returns whether a previous layout has settled some of the order. */
+function start(groups: Group[]): boolean {
+  let again = false;
+  for (const group of groups) {
+    for (const part of group.parts) {
+      for (const layer of part.layers) startOrder(layer);
+      part.settled = part.layers.every((layer) => layer.every(isKnown));
+      again ||= part.layers.some((layer) => layer.some(isKnown));
+    }
+  }
+  for (const group of groups) syncBorders(group);
+  return again;
+}
+
 /** Sweeps and exchanges; leaves the best order that it met, or the one before if none is better than `atMost`. */
-function search(groups: Group[], options: { freeOperands: boolean; sweeps: number; atMost?: number }): number {
+function search(
+  groups: Group[],
+  options: { freeOperands: boolean; sweeps: number; exchanges?: number; atMost?: number },
+): number {
   const root = groups[0] as Group;
-  const { freeOperands, sweeps } = options;
+  const { freeOperands, sweeps, exchanges = EXCHANGES } = options;
   let best = options.atMost ?? Number.POSITIVE_INFINITY;
   let saved: Saved | null = options.atMost === undefined ? null : save(groups);
   const consider = (): void => {
@@ -43,13 +62,13 @@ function search(groups: Group[], options: { freeOperands: boolean; sweeps: numbe
     consider();
   }
   if (saved !== null) restore(groups, saved);
-  for (let round = 0; best > 0 && round < EXCHANGES; round++) {
+  for (let round = 0; best > 0 && round < exchanges; round++) {
     for (const group of groups) rankGroup(group);
     let better = false;
     for (const group of groups) {
       for (const part of group.parts) {
         if (part.settled) continue;
-        if (round === 0) better = refine(part, freeOperands) || better;
+        if (round === 0) better = refine(group, part, freeOperands) || better;
         better = exchange(part, freeOperands) || better;
       }
     }
@@ -355,46 +374,74 @@ function restorePart(part: Part, saved: SavedPart): void {
   }
 }
 
-/** Searches one part again from other starts, what is outside it and inside its groups left as it is. */
-function refine(part: Part, freeOperands: boolean): boolean {
-  const before = crossingsIn(part);
-  if (before === 0 || part.layers.length < 2) return false;
+/**
+ * Searches one part again from other starts. Its groups stay as they are; in every other try, the order at its border
+ * may change too, if that is better for what is around it and for itself together.
+ */
+function refine(group: Group, part: Part, freeOperands: boolean): boolean {
+  if (crossingsIn(part) === 0 || part.layers.length < 2) return false;
+  const cell = part === group.parts[0] ? group.cell : null;
+  const around = cell === null ? [] : (cell.part?.layers.slice(Math.max(0, cell.layer - 1), cell.layer + 2) ?? []);
+  const countAround = (): number => {
+    let total = 0;
+    for (let l = 0; l + 1 < around.length; l++) total += crossingsBetween(around[l] as Cell[], around[l + 1] as Cell[]);
+    return total;
+  };
+  let outside = countAround();
+  const before = crossingsIn(part) + outside;
   let best = before;
   let saved = savePart(part);
-  const starts: ((cell: Cell) => number)[] = [(cell) => Number(cell.kind !== "dummy"), (cell) => -cell.pos];
-  for (const start of starts) {
+  let size = 0;
+  for (const layer of part.layers) size += layer.length;
+  const tries = Math.max(LEAST_TRIES, Math.min(MOST_TRIES, Math.floor(CELLS_TRIED / size)));
+  let seed = size;
+  for (let i = 0; i < tries && best > outside; i++) {
+    const free = around.length > 0 && i % 4 > 1;
     for (const layer of part.layers) {
       if (layer[0]?.outer !== null) continue;
-      for (const cell of layer) cell.wanted = start(cell);
+      for (const cell of layer) {
+        seed = (Math.imul(seed, 1103515245) + 12345) & 0x7fffffff;
+        cell.wanted = i === 0 ? Number(cell.kind !== "dummy") : i === 1 ? -cell.pos : seed;
+      }
       settle(layer);
     }
-    for (let sweep = 0; sweep < LOCAL_SWEEPS && best > 0; sweep++) {
-      sweepWithin(part, sweep % 2 === 0, freeOperands);
-      const crossings = crossingsIn(part);
+    for (let sweep = 0; sweep < LOCAL_SWEEPS && best > outside; sweep++) {
+      sweepWithin(part, sweep % 2 === i % 2, freeOperands, free);
+      if (free) syncBorders(group);
+      const crossings = crossingsIn(part) + (free ? countAround() : outside);
       if (crossings < best) {
         best = crossings;
         saved = savePart(part);
       }
     }
-    if (best === 0) break;
+    if (free) {
+      restorePart(part, saved);
+      syncBorders(group);
+      outside = countAround();
+    }
   }
   restorePart(part, saved);
+  syncBorders(group);
   for (const layer of part.layers) {
     number(layer);
+    rankTops(layer);
+    rankBottoms(layer);
+  }
+  for (const layer of around) {
     rankTops(layer);
     rankBottoms(layer);
   }
   return best < before;
 }
 
-function sweepWithin(part: Part, down: boolean, freeOperands: boolean): void {
+function sweepWithin(part: Part, down: boolean, freeOperands: boolean, freeBorders: boolean): void {
   const count = part.layers.length;
   for (let k = 1; k < count; k++) {
     const l = down ? k : count - 1 - k;
     const layer = part.layers[l] as Cell[];
     if (down) rankBottoms(part.layers[l - 1] as Cell[]);
     else rankTops(part.layers[l + 1] as Cell[]);
-    if (layer[0]?.outer === null) {
+    if (freeBorders || layer[0]?.outer === null) {
       if (down) wantUpper(layer);
       else wantLower(layer);
       settle(layer);

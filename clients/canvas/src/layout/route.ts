@@ -5,7 +5,7 @@ import type { Cell, Group, Link, Part, Port, Route } from "./model.js";
 import { LABEL_GAP, LOOP_WIDTH, STACK_GAP } from "./spacing.js";
 import type { Box, EdgePath, LayoutNode, Point } from "./types.js";
 
-export function boxesOf(groups: Group[], owner: Map<Part | Group, Group>): Map<string, Box> {
+export function boxesOf(groups: Group[], owner: Map<Part, Group>): Map<string, Box> {
   const boxes = new Map<string, Box>();
   for (const group of groups) {
     for (const part of group.parts) owner.set(part, group);
@@ -29,11 +29,7 @@ export function boxesOf(groups: Group[], owner: Map<Part | Group, Group>): Map<s
   return boxes;
 }
 
-export function pathsOf(
-  hierarchy: Hierarchy,
-  boxes: Map<string, Box>,
-  owner: Map<Part | Group, Group>,
-): Map<string, EdgePath> {
+export function pathsOf(hierarchy: Hierarchy, boxes: Map<string, Box>, owner: Map<Part, Group>): Map<string, EdgePath> {
   const paths = new Map<string, EdgePath>();
   const place = (port: Port): { x: number; group: Group; part: Part } => {
     const part = port.cell.part as Part;
@@ -87,7 +83,7 @@ function startPoints(port: Port, boxes: Map<string, Box>, place: Place): Point[]
   if (cell.kind !== "stack") return [{ x, y: bottom }];
   return [
     { x: box.x + box.width / 2, y: bottom },
-    { x, y: bottom + STACK_GAP },
+    { x, y: bottom + STACK_GAP / 2 },
   ];
 }
 
@@ -98,7 +94,7 @@ function endPoints(port: Port, boxes: Map<string, Box>, place: Place): Point[] {
   const box = boxes.get(nodeOf(port)?.id ?? "") as Box;
   if (cell.kind !== "stack") return [{ x, y: box.y }];
   return [
-    { x, y: box.y - STACK_GAP },
+    { x, y: box.y - STACK_GAP / 2 },
     { x: box.x + box.width / 2, y: box.y },
   ];
 }

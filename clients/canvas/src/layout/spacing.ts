@@ -20,7 +20,7 @@ export const PORT_INSET = 8;
 /** Between a line and its label, and between a label and what follows. */
 export const LABEL_GAP = 4;
 /** A column of small boxes: between the boxes, and beside them for their lines. */
-export const STACK_GAP = 10;
+export const STACK_GAP = 12;
 export const STACK_GUTTER = 14;
 /** What an edge from a box to itself takes beside it. */
 export const LOOP_WIDTH = 18;
