@@ -74,6 +74,8 @@ class OpenCapture:
     snapshot: Snapshot
     traced: Traced
     index: GraphIndex
+    previous: str | None = None
+    """Id of the capture of the same target and profile before this one."""
 
 
 @dataclass
@@ -109,6 +111,11 @@ class CaptureStore:
     def add(self, opened: OpenCapture) -> None:
         """Keeps `opened` as the newest outcome of its target. An older capture stays open: a view may still show it."""
         self._failed.pop(_target(opened.origin), None)
+        before = next((c for c in self if _same_profile(c.origin, opened.origin)), None)
+        if before is not None and before.capture["captureId"] != opened.capture["captureId"]:
+            opened.previous = before.capture["captureId"]
+        elif before is not None:
+            opened.previous = before.previous
         self._open[opened.capture["captureId"]] = opened
         self._open.move_to_end(opened.capture["captureId"])
         while len(self._open) > MAX_OPEN:
@@ -116,6 +123,10 @@ class CaptureStore:
 
     def add_failure(self, failed: FailedTrace) -> None:
         self._failed[_target(failed.origin)] = failed
+
+    def previous(self, opened: OpenCapture) -> str | None:
+        """Id of the capture before this one, while it is open."""
+        return opened.previous if opened.previous in self._open else None
 
     def close(self, capture_id: str) -> bool:
         return self._open.pop(capture_id, None) is not None
@@ -142,6 +153,10 @@ class CaptureStore:
 def _lines(text: str) -> list[str]:
     """Lines as Python counts them, without their ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _same_profile(a: Origin, b: Origin) -> bool:
+    return (a.folder, a.path, a.name, a.profile.name) == (b.folder, b.path, b.name, b.profile.name)
 
 
 def _target(origin: Origin) -> tuple[Path | None, str]:

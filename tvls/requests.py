@@ -19,6 +19,9 @@ REQUESTS: Final[dict[str, Callable[[Session, Any], Any]]] = {
     "tvls/graph/sources": lambda session, params: session.sources(params),
     "tvls/graph/nodesAt": lambda session, params: session.nodes_at(params),
     "tvls/graph/search": lambda session, params: session.search(params),
+    "tvls/graph/compare": lambda session, params: session.compare(params),
+    "tvls/graph/fold": lambda session, params: session.fold(params),
+    "tvls/target/preview": lambda session, params: session.preview(params),
     "tvls/graph/export": lambda session, params: session.export(params),
     # --- trust ---
     "tvls/trust/get": lambda session, params: session.trust_get(params),

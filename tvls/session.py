@@ -28,7 +28,9 @@ from tvls.freshness import FileDigests
 from tvls.host import Host
 from tvls.installing import Plans, install_plan, plan_installation
 from tvls.opening import Request, Tools, open_request, selected, staleness
+from tvls.preview import preview_result
 from tvls.protocol import types as t
+from tvls.protocol import types_canvas as canvas
 from tvls.protocol import types_environment as te
 from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
@@ -144,6 +146,28 @@ class Session:
         if newest is not None:
             return self._freshness(newest)
         return "ready" if has_profile else "noSetup"
+
+    async def preview(self, params: canvas.PreviewParams) -> canvas.PreviewResult:
+        path, name = to_path(params.target.uri), params.target.name
+        if self._folder(path) is None:
+            raise TvlsError(
+                "noWorkspace",
+                f"{path.name} is not in a workspace folder.",
+                "Open the folder that the file belongs to.",
+                uri=params.target.uri,
+            )
+        target = next((item for item in await self.targets(path) if item.name == name), None)
+        with _analysis_faults():
+            text = self.tools.buffers.get(path)
+            found = target and await self.tools.analysis.declared(path, name, text, self._roots(path))
+        if target is None or found is None:
+            raise TvlsError(
+                "targetNotFound",
+                f"There is no {name!r} in {path.name}.",
+                "Choose one of the models that tvls/targets/list names.",
+                uri=params.target.uri,
+            )
+        return preview_result(self.host, path, target, found)
 
     # --- setup -------------------------------------------------------------------------------------------------------
 
@@ -401,6 +425,15 @@ class Session:
         opened = next((opened for opened in self.tools.captures if opened.capture["captureId"] == capture_id), None)
         return opened is not None and self._relative(opened.traced, path) is not None
 
+    def fold(self, params: canvas.FoldParams) -> canvas.FoldResult:
+        opened = self.tools.captures.get(params.capture_id)
+        return graph.fold_details(opened.index, params.node, params.body)
+
+    async def compare(self, params: canvas.CompareParams) -> canvas.CompareResult:
+        before = self.tools.captures.get(params.before).index
+        after = self.tools.captures.get(params.after).index
+        return await asyncio.to_thread(graph.compare, before, after, params.limit)
+
     def search(self, params: t.SearchParams) -> t.SearchResult:
         opened = self.tools.captures.get(params.capture_id)
         found = graph.search(opened.index, params.query, params.cursor, params.limit)
@@ -464,6 +497,8 @@ class Session:
             freshness="stale" if stale else "fresh",
             stale=stale,
             unavailable=capture["unavailable"],
+            costs=graph.capture_costs(opened.index),
+            previous=self.tools.captures.previous(opened),
         )
 
     def _relative(self, traced: Traced, path: Path) -> str | None:

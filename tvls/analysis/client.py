@@ -22,6 +22,9 @@ from tvls.analysis.types import (
     Avoid,
     Buffer,
     Cancel,
+    Declared,
+    DeclaredAnswer,
+    DeclaredRequest,
     Failure,
     FileError,
     FileTargets,
@@ -99,6 +102,19 @@ class Analysis:
             raise AnalysisError("the analysis process gave another kind of answer")
         result = answer.result
         return FileTargets([_named(target) for target in result.targets], result.parsed, result.error)
+
+    async def declared(
+        self, path: Path, name: str, text: str | None = None, roots: Sequence[Path] = ()
+    ) -> Declared | None:
+        """What the definition with this qualified name declares; None where there is none. Raises `AnalysisError`."""
+        wire = to_wire(_absolute(path))
+        if text is not None:
+            self._buffers[_absolute(path)] = text
+        folders = [to_wire(_absolute(root)) for root in roots]
+        answer = await self._ask(lambda number: DeclaredRequest(number, wire, folders, name, _bytes(text)))
+        if not isinstance(answer, DeclaredAnswer):
+            raise AnalysisError("the analysis process gave another kind of answer")
+        return answer.declared
 
     async def index(self, roots: Sequence[Path], only: Sequence[Path] | None = None) -> list[FoundTarget]:
         """Targets of all files below the workspace folders (or below `only`), by path. Raises `AnalysisError`."""

@@ -26,6 +26,8 @@ from tvls.analysis.types import (
     Avoid,
     Buffer,
     Cancel,
+    DeclaredAnswer,
+    DeclaredRequest,
     Failure,
     FileError,
     FileTargets,
@@ -126,6 +128,15 @@ class _Server:
                 only = None if message.only is None else [from_wire(place) for place in message.only]
                 files = self.workspace.index([from_wire(root) for root in message.roots], only)
                 self.jobs[message.id] = (files, Found([], []))
+            case DeclaredRequest():
+                try:
+                    path = from_wire(message.path)
+                    if message.text is not None:
+                        self.workspace.put(path, _text(message.text))
+                    roots = [from_wire(root) for root in message.roots]
+                    self.send(DeclaredAnswer(message.id, self.workspace.declared(path, roots, message.name)))
+                except Exception as error:  # noqa: BLE001 - one bad file must not end the service of the others
+                    self.fail(message.id, error)
             case TargetsRequest():
                 try:
                     path = from_wire(message.path)
@@ -181,7 +192,7 @@ def _escaped(answer: Answer) -> Answer:
             targets = [_escaped_target(target) for target in found.targets]
             errors = [FileError(to_wire(item.path), item.error) for item in found.errors]
             return IndexAnswer(answer.id, Found(targets, errors))
-        case Failure():
+        case Failure() | DeclaredAnswer():
             return answer
 
 

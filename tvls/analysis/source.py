@@ -99,7 +99,7 @@ def _update(lines: list[str], previous: Source) -> Source | None:
 
 def _chunks(lines: list[str], offset: int) -> list[Chunk]:
     """Chunks of lines that are a module by themselves and start at line `offset` of the file."""
-    body = _tree("\n".join(lines)).body
+    body = tree_of("\n".join(lines)).body
     groups: list[tuple[int, list[ast.stmt]]] = []
     end = 0
     for node in body:
@@ -139,7 +139,8 @@ def _check_imports(text: str) -> None:
             raise SourceError(text.count("\n", 0, chain.start()) + 1, "the name of the imported module is too long")
 
 
-def _tree(text: str) -> ast.Module:
+def tree_of(text: str) -> ast.Module:
+    """Syntax of a text, newer syntax rewritten. Raises `SourceError`."""
     _check_imports(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes and the like are the user's linter's business

@@ -83,6 +83,59 @@ class FileTargets(msgspec.Struct, frozen=True):
     error: ParseError | None = None
 
 
+# --- what a definition declares ---------------------------------------------------------------------------------------
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Lines from 1, columns in UTF-8 bytes from 0; no end column means the end of the line."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int | None
+
+
+class DeclaredField(msgspec.Struct, frozen=True):
+    name: str
+    annotation: str | None
+    default: str | None
+    span: Span
+
+
+class Submodule(msgspec.Struct, frozen=True):
+    name: str
+    constructor: str
+    text: str
+    span: Span
+
+
+class Call(msgspec.Struct, frozen=True):
+    callee: str
+    text: str
+    within: list[str]
+    submodule: str | None
+    span: Span
+
+
+class Method(msgspec.Struct, frozen=True):
+    name: str
+    signature: str
+    calls: list[Call]
+    span: Span
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """Texts are those of the source, each on one line."""
+
+    fields: list[DeclaredField] = []
+    submodules: list[Submodule] = []
+    methods: list[Method] = []
+    total_calls: int = 0
+    """Calls in the source; only the first of them are listed."""
+    parsed: bool = True
+    """False where the text does not parse now, and the last one that did was read."""
+
+
 # --- messages; their paths are as `names.to_wire` gives them ----------------------------------------------------------
 
 
@@ -119,7 +172,15 @@ class Avoid(msgspec.Struct, tag="avoid", frozen=True):
     marks: list[bytes]
 
 
-Message = TargetsRequest | IndexRequest | Cancel | Buffer | Avoid
+class DeclaredRequest(msgspec.Struct, tag="declared", frozen=True):
+    id: int
+    path: str
+    roots: list[str]
+    name: str
+    text: bytes | None = None
+
+
+Message = TargetsRequest | DeclaredRequest | IndexRequest | Cancel | Buffer | Avoid
 
 
 class TargetsAnswer(msgspec.Struct, tag="targets", frozen=True):
@@ -132,9 +193,14 @@ class IndexAnswer(msgspec.Struct, tag="index", frozen=True):
     found: Found
 
 
+class DeclaredAnswer(msgspec.Struct, tag="declared", frozen=True):
+    id: int
+    declared: Declared | None
+
+
 class Failure(msgspec.Struct, tag="failure", frozen=True):
     id: int
     message: str
 
 
-Answer = TargetsAnswer | IndexAnswer | Failure
+Answer = TargetsAnswer | DeclaredAnswer | IndexAnswer | Failure

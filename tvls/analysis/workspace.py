@@ -11,7 +11,10 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from tvls.analysis.board import IDLE, mark_of
+from tvls.analysis.declared import declared
 from tvls.analysis.known import MENTIONS
 from tvls.analysis.modules import (
     INIT,
@@ -30,7 +33,7 @@ from tvls.analysis.resolve import Resolver
 from tvls.analysis.scopes import Scope, scope_of
 from tvls.analysis.source import Source, SourceError, decode, lines_of, parse
 from tvls.analysis.targets import Texts, targets_of
-from tvls.analysis.types import FileError, FileTargets, Found, FoundTarget, ParseError
+from tvls.analysis.types import Declared, FileError, FileTargets, Found, FoundTarget, ParseError
 from tvls.printable import printable
 
 _SKIPPED = frozenset(
@@ -94,6 +97,10 @@ class Workspace:
     def targets(self, path: str, roots: Sequence[str]) -> FileTargets:
         """Targets of one file; `roots` are the workspace folders."""
         return _View(self, tuple(roots)).targets(path)
+
+    def declared(self, path: str, roots: Sequence[str], name: str) -> Declared | None:
+        """What the definition with this qualified name declares; None where the file has none."""
+        return _View(self, tuple(roots)).declared(path, name)
 
     def index(self, roots: Sequence[str], only: Sequence[str] | None = None) -> Iterator[Found]:
         """Targets and errors of every file below the folders, or of `only`: files, and folders to look through.
@@ -281,6 +288,22 @@ class _View:
         if file.error is not None:
             found = moved(found, LineMap(file.source.lines, lines_of(file.text)))
         return FileTargets(found, file.error is None, file.error)
+
+    def declared(self, path: str, name: str) -> Declared | None:
+        file = self.workspace.file(self.files, path)
+        if file is None:
+            return None
+        self.workspace.announce(file.mark)
+        try:
+            self.workspace.parsed(path, file)
+            if file.source is None:
+                return None
+            if file.error is None:
+                return declared(file.source.lines, name)
+            found = declared(file.source.lines, name, LineMap(file.source.lines, lines_of(file.text)))
+            return None if found is None else msgspec.structs.replace(found, parsed=False)
+        finally:
+            self.workspace.announce(IDLE)
 
     # --- what can be left unread ---
 

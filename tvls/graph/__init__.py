@@ -3,6 +3,8 @@
 Pure functions over a `GraphIndex`: no files, no LSP.
 """
 
+from tvls.graph.compare import compare
+from tvls.graph.costs import capture_costs
 from tvls.graph.details import Details, details, sources
 from tvls.graph.folds import fold_details
 from tvls.graph.hover import HoverText, hover
@@ -19,6 +21,8 @@ __all__ = [
     "Hits",
     "HoverText",
     "View",
+    "capture_costs",
+    "compare",
     "coverage_lines",
     "details",
     "failure_text",

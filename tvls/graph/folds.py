@@ -383,6 +383,11 @@ def _literals(operands: list[Operand]) -> list[Any]:
     return [operand.get("literal") for operand in operands if "literal" in operand]
 
 
+def plain_params(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with references to subprograms replaced by what these are."""
+    return {name: _plain(graph, value) for name, value in params.items()}
+
+
 def _plain(graph: Graph, value: Any) -> Any:
     """A parameter with references to subprograms replaced by what these are."""
     if isinstance(value, dict):

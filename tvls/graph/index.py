@@ -107,6 +107,8 @@ class Graph:
         """Of `folds`, as the two below."""
         self.fold_infos: dict[tuple[int, int], t.FoldInfo] = {}
         self.body_keys: dict[int, bytes] = {}
+        self.signatures: list[int] | None = None
+        """Of `compare`."""
         self.rows: dict[tuple[int, bool, frozenset[str]], Any] = {}
         """Children of scopes as views show them; of `view`."""
 

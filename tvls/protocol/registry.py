@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tvls.protocol import types as t
+from tvls.protocol import types_canvas as canvas
 from tvls.protocol import types_environment as te
 from tvls.protocol import types_page as page
 from tvls.protocol import types_setup
@@ -164,6 +165,27 @@ METHODS: Final[tuple[Method, ...]] = (
     ),
     # --- canvas ---
     Method(
+        "tvls/target/preview",
+        canvas.PreviewParams,
+        canvas.PreviewResult,
+        "What the source of a target declares, before anything runs.",
+        ("noWorkspace", "targetNotFound"),
+    ),
+    Method(
+        "tvls/graph/compare",
+        canvas.CompareParams,
+        canvas.CompareResult,
+        "What is different between two captures.",
+        ("captureGone",),
+    ),
+    Method(
+        "tvls/graph/fold",
+        canvas.FoldParams,
+        canvas.FoldResult,
+        "The neighbours that one node stands for, and in what they differ.",
+        ("captureGone", "nodeNotFound"),
+    ),
+    Method(
         "tvls/canvas/attach", page.AttachParams, page.CanvasState, "What this canvas is there to show.", ("pageGone",)
     ),
     Method("tvls/canvas/showSource", page.ShowSourceParams, page.ShowSourceResult, "Go to a place in the editor."),
@@ -195,6 +217,9 @@ ALLOWED_IN_A_BROWSER: Final = ANSWERED_BY_THE_CANVAS_HOST | {
     "tvls/graph/sources",
     "tvls/graph/nodesAt",
     "tvls/graph/search",
+    "tvls/graph/compare",
+    "tvls/graph/fold",
+    "tvls/target/preview",
     "tvls/graph/export",
     "tvls/setup/draft",
     "tvls/setup/validate",

@@ -45,6 +45,12 @@ export interface Requests {
   "tvls/environment/plan": { params: EnvironmentPlanParams; result: EnvironmentPlan };
   /** Carry out a plan that a person has approved. */
   "tvls/environment/install": { params: EnvironmentInstallParams; result: EnvironmentInstallResult };
+  /** What the source of a target declares, before anything runs. */
+  "tvls/target/preview": { params: PreviewParams; result: PreviewResult };
+  /** What is different between two captures. */
+  "tvls/graph/compare": { params: CompareParams; result: CompareResult };
+  /** The neighbours that one node stands for, and in what they differ. */
+  "tvls/graph/fold": { params: FoldParams; result: FoldResult };
   /** What this canvas is there to show. */
   "tvls/canvas/attach": { params: AttachParams; result: CanvasState };
   /** Go to a place in the editor. */
@@ -207,6 +213,31 @@ export interface CloseResult {
   closed: boolean;
 }
 
+export interface CompareParams {
+  /** A capture id, as `CaptureInfo.previous` gives it. */
+  before: string;
+  after: string;
+  /** Nodes that are listed of each kind at most. */
+  limit?: number;
+}
+
+export interface CompareResult {
+  /** The two graphs are equal in everything but where their lines are. */
+  same?: boolean;
+  added?: NodeChange[];
+  removed?: NodeChange[];
+  changed?: NodeChange[];
+  addedTotal?: number;
+  removedTotal?: number;
+  changedTotal?: number;
+  /** Operations; inputs and outputs are not counted. */
+  unchangedTotal?: number;
+  /** Scope node of the capture after → added and changed operations inside, and removed ones of its counterpart. */
+  scopes?: Record<string, number>;
+  /** One line: `3 added, 1 removed, 12 changed (shape)`. */
+  summary: string;
+}
+
 /**
  * Derived from shapes and dtypes alone: nothing here was measured. What is unknown is absent.
  */
@@ -239,6 +270,52 @@ export interface Coverage {
 
 export interface DebugInfoResult {
   text: string;
+}
+
+/**
+ * A call in the body, in the order written; nothing says that it is executed, or how often.
+ */
+export interface DeclaredCall {
+  /** As it is written: `self.dense`, `nn.Dense`, `jnp.mean`. */
+  callee: string;
+  /** The whole expression, on one line. */
+  text: string;
+  /** Statements around it that may repeat or skip it, from the outside in: `for layer in self.layers`, `if train`. */
+  within?: string[];
+  /** Name of the declared submodule that is called. */
+  submodule?: string;
+  range: Range;
+}
+
+/**
+ * A field of a dataclass-like module, or a parameter of the constructor or function.
+ */
+export interface DeclaredField {
+  name: string;
+  /** Source text. */
+  annotation?: string;
+  /** Source text. */
+  default?: string;
+  range: Range;
+}
+
+export interface DeclaredMethod {
+  name: string;
+  signature: string;
+  calls?: DeclaredCall[];
+  range: Range;
+}
+
+/**
+ * An attribute that the source sets to something it calls: `self.dense = nn.Dense(64)`.
+ */
+export interface DeclaredSubmodule {
+  name: string;
+  /** What is called, as it is written: `nn.Dense`. */
+  constructor: string;
+  /** The whole expression, on one line. */
+  text: string;
+  range: Range;
 }
 
 /**
@@ -387,6 +464,17 @@ export interface ExportResult {
 }
 
 /**
+ * One thing in which the neighbours differ, with its value in each of them as text.
+ */
+export interface FoldDifference {
+  /** The operation in the first of them. */
+  node: string;
+  /** Name of the parameter of the operation, or `operand 1` for a literal. */
+  name: string;
+  values: string[];
+}
+
+/**
  * A scope node that stands for `count` neighbours of equal structure, of which it shows one.
  *
  * The id of the node is that of the first of them, whichever is shown; all else in the node is of the one shown.
@@ -408,6 +496,27 @@ export interface FoldInfo {
   chained?: boolean;
   /** Parameters and literals in which they differ; `tvls/graph/fold` lists them. */
   differences?: number;
+}
+
+export interface FoldInstance {
+  node: string;
+  label: string;
+  /** Of the module, else the names of the scopes around and its own. */
+  path: string;
+  /** Names of parameters and other state that it reads. */
+  parameters?: string[];
+}
+
+export interface FoldParams {
+  captureId: string;
+  /** Id of a folded node. */
+  node: string;
+  body?: string;
+}
+
+export interface FoldResult {
+  instances: FoldInstance[];
+  differences?: FoldDifference[];
 }
 
 export interface Frame {
@@ -606,6 +715,23 @@ export interface Node {
   segment?: SegmentInfo;
 }
 
+/**
+ * A node of the capture after; of one that was removed, of the capture before.
+ */
+export interface NodeChange {
+  node: string;
+  label: string;
+  /** Scope node ids from the outside in that must be expanded to see the node. */
+  scopes?: string[];
+  body?: string;
+  /** What is changed: id of its counterpart. */
+  before?: string;
+  /** What is changed: words of the table *change*. */
+  what?: string[];
+  /** The same, one line each: `f32[2,16] → f32[2,32]`. */
+  text?: string[];
+}
+
 export interface NodeDetails {
   node: Node;
   operands?: OperandInfo[];
@@ -744,6 +870,28 @@ export interface ParameterSize {
 export interface Position {
   line: number;
   character: number;
+}
+
+export interface PreviewParams {
+  target: TargetRef;
+}
+
+/**
+ * What the source of a target declares. Nothing ran: evidence is the text alone.
+ */
+export interface PreviewResult {
+  evidence: "source";
+  name: string;
+  kind: "flax.linen" | "flax.nnx" | "jax.function" | "torch.module";
+  range: Range;
+  fields?: DeclaredField[];
+  submodules?: DeclaredSubmodule[];
+  /** Of a class, those that a call runs first: `setup`, `__init__`, `__call__`; of a function itself alone. */
+  methods?: DeclaredMethod[];
+  /** Calls in the source, where only the first of them are listed. */
+  totalCalls?: number;
+  /** The text does not parse as it is now; this is made from the part that does. */
+  approximate?: boolean;
 }
 
 export interface Range {
