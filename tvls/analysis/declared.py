@@ -26,14 +26,15 @@ def declared(lines: list[str], name: str, moved: LineMap | None = None) -> Decla
 
     `moved` leads from these lines to those that the answer is about.
     """
-    body: Sequence[ast.stmt] = tree_of("\n".join(lines)).body
+    module = tree_of("\n".join(lines)).body
+    body: Sequence[ast.stmt] = module
     found: ast.stmt | None = None
     for part in name.split("."):
         found = _definition(body, part)
         if found is None:
             return None
         body = found.body if isinstance(found, ast.ClassDef | _Function) else []
-    return _Reader(lines, moved).read(found, tree_of("\n".join(lines)).body) if found is not None else None
+    return _Reader(lines, moved).read(found, module) if found is not None else None
 
 
 def _definition(body: Sequence[ast.stmt], name: str) -> ast.stmt | None:
@@ -157,10 +158,9 @@ class _Reader:
                 own = name.removeprefix("self.").partition("[")[0] if name.startswith("self.") else None
                 submodule = own if own in submodules else None
                 found.append(Call(name, self.text(call), list(within), submodule, self.span(call)))
-        last = node.args.end_lineno if hasattr(node.args, "end_lineno") else None
         returns = f" -> {self.text(node.returns)}" if node.returns is not None else ""
         signature = f"{node.name}({ast.unparse(node.args)}){returns}"
-        span = Span(node.lineno, node.col_offset, last or node.lineno, None)
+        span = Span(node.lineno, node.col_offset, node.lineno, None)
         return Method(node.name, _short(signature), found, self.placed(span))
 
     def calls_of(self, nodes: Sequence[ast.AST], within: tuple[str, ...]) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -211,7 +211,7 @@ def _equal_blocks(
 
 def _signatures(graph: Graph) -> list[int]:
     """For each operation a number that is equal for operations that do the same to the same types."""
-    known = cast(list[int] | None, graph.signatures)
+    known = graph.signatures
     if known is None:
         types = [hash((v["dtype"], v.get("weakType", False), *v["shape"])) for v in graph.values]
         known = graph.signatures = [_signature(graph, operation, types) for operation in graph.operations]
