@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, Array, Item
+from tomlkit.items import AoT, Array, InlineTable, Item
 
 from tvls.setup.disk import BOM
 from tvls.setup.read import VERSION
@@ -58,17 +58,15 @@ def _reads_as(text: str, wanted: dict[str, Any]) -> bool:
 
 def same(one: Any, other: Any) -> bool:
     """Equal values of equal types: TOML tells `1`, `1.0` and `true` apart."""
+    if not isinstance(one, dict | list):
+        return type(one) is type(other) and bool(one == other)
     if isinstance(one, dict) and isinstance(other, dict):
         left, right = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if isinstance(one, list) and isinstance(other, list):
         items, others = cast("list[Any]", one), cast("list[Any]", other)
         return len(items) == len(others) and all(map(same, items, others))
-    return _kind(one) is _kind(other) and bool(one == other)
-
-
-def _kind(value: object) -> type[object]:
-    return type(value)
+    return False
 
 
 # --- a new profile ---------------------------------------------------------------------------------------------------
@@ -125,7 +123,7 @@ def _replaced(body: str, name: str, table: dict[str, Any]) -> str | None:
         if name in profiles and isinstance(profiles[name], dict):
             _update(profiles[name], table)
         else:
-            profiles[name] = _item(table)
+            profiles[name] = _item(table, profiles)
         text = tomlkit.dumps(document)
     except (TOMLKitError, ValueError, TypeError, KeyError, IndexError, AttributeError):
         return None  # its caller says so
@@ -138,7 +136,7 @@ def _update(container: Any, wanted: dict[str, Any]) -> None:
         del container[key]
     for key, value in wanted.items():
         if key not in container:
-            container[key] = _item(value)
+            container[key] = _item(value, container)
             continue
         now = container[key]
         if same(_plain(now), value):
@@ -148,7 +146,7 @@ def _update(container: Any, wanted: dict[str, Any]) -> None:
         elif isinstance(now, Array | AoT) and isinstance(value, list):
             _update_list(now, cast("list[Any]", value))
         else:
-            container[key] = _item(value)
+            container[key] = _item(value, container)
 
 
 def _update_list(now: Any, wanted: list[Any]) -> None:
@@ -156,7 +154,7 @@ def _update_list(now: Any, wanted: list[Any]) -> None:
         del now[len(now) - 1]
     for index, value in enumerate(wanted):
         if index >= len(now):
-            now.append(_item(value))
+            now.append(_item(value, now))
             continue
         item = now[index]
         if same(_plain(item), value):
@@ -166,14 +164,22 @@ def _update_list(now: Any, wanted: list[Any]) -> None:
         elif isinstance(item, Array) and isinstance(value, list):
             _update_list(item, cast("list[Any]", value))
         else:
-            now[index] = _item(value)
+            now[index] = _item(value, now)
 
 
 def _plain(value: Any) -> Any:
     return value.unwrap() if hasattr(value, "unwrap") else value
 
 
-def _item(value: Any) -> Item:
-    """A new value, in one line."""
-    made: Any = tomlkit.parse(f"value = {inline(value)}")["value"]
+def _item(value: Any, container: Any) -> Item:
+    """A new value for the container, in one line; a table where only tables can be."""
+    if isinstance(container, AoT):
+        if not isinstance(value, dict):
+            raise TypeError("an array of tables has tables alone")
+        table = tomlkit.table()
+        for key, part in cast("dict[str, Any]", value).items():
+            table.append(key, _item(part, table))
+        return table
+    end = "" if isinstance(container, InlineTable | Array) else "\n"
+    made: Any = tomlkit.parse(f"value = {inline(value)}{end}")["value"]
     return made
