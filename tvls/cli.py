@@ -88,6 +88,21 @@ def _parser() -> argparse.ArgumentParser:
     _add_environment(opened)
     opened.set_defaults(run=_open)
 
+    setup = commands.add_parser("setup", help="draft or edit a profile of tensorviz.toml; runs nothing of the model")
+    setup.add_argument("target", metavar="FILE:NAME", help="such as model.py:net")
+    setup.add_argument("--profile", help="the profile to edit or to make; default: the first one of the target")
+    setup.add_argument("--new", action="store_true", help="make a further profile although the target has one")
+    setup.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a value by parameter, dimension or key: 'x=float32[2,3]', 'x.shape=2,3', 'batch=32'; repeatable",
+    )
+    setup.add_argument("--json", action="store_true", help="print the form as JSON and save nothing")
+    setup.add_argument("--folder", type=Path, help="workspace folder; default: the nearest project above the file")
+    setup.set_defaults(run=_setup)
+
     show = commands.add_parser("show", help="print the outline of a graph file; needs no model, no JAX")
     show.add_argument("file", type=Path, metavar="GRAPH.json")
     show.add_argument("--json", action="store_true", help="print the checked document")
@@ -211,6 +226,12 @@ def _open(arguments: argparse.Namespace) -> int:
     from tvls.commands.open import open_command
 
     return asyncio.run(open_command(arguments))
+
+
+def _setup(arguments: argparse.Namespace) -> int:
+    from tvls.commands.setup import setup_command
+
+    return asyncio.run(setup_command(arguments))
 
 
 def _show(arguments: argparse.Namespace) -> int:

@@ -166,7 +166,7 @@ def saving_of(place: Place, params: ts.SetupSaveParams) -> Saving:
         raise TvlsError(
             "setupRequired",
             f"The setup lacks values: {names}.",
-            "State them, or save it incomplete and fill them in in the file.",
+            "State them (on the command line: --set NAME=VALUE).",
             missing=[_missing(field, form) for field in questions],
         )
     try:

@@ -44,8 +44,8 @@ def parse_input(text: str, option: str = "input") -> tuple[str | None, Any]:
         raise _refused(option, name, text, fault) from fault
 
 
-def parse_value(source: str, *, open_dimensions: bool = False) -> Any:
-    """A value without a name, in canonical form. With `open_dimensions`, `float32[batch, ?]` may leave some open.
+def parse_value(source: str, *, for_form: bool = False) -> Any:
+    """A value without a name, in canonical form. For a form it stays as written, and `float32[batch, ?]` is a value.
 
     Raises TextError.
     """
@@ -55,8 +55,8 @@ def parse_value(source: str, *, open_dimensions: bool = False) -> Any:
     if source in _PYTHON:
         return _PYTHON[source]
     if (array := _ARRAY.fullmatch(source)) is not None:
-        return _parse_array(array[1], array[2], open_dimensions)
-    return _parse_toml(source)
+        return _parse_array(array[1], array[2], for_form)
+    return _parse_toml(source, for_form)
 
 
 def parse_shape(text: str, *, open_dimensions: bool = False) -> list[int | str]:
@@ -98,23 +98,23 @@ def parse_inits(texts: Iterable[str]) -> CallSetup:
     return parse_inputs(texts, "init")
 
 
-def _parse_array(dtype_text: str, dims_text: str, open_dimensions: bool) -> dict[str, Any]:
+def _parse_array(dtype_text: str, dims_text: str, for_form: bool) -> dict[str, Any]:
     try:
         dtype = resolve_dtype(dtype_text)
     except ValueError as error:
         raise TextError(str(error), "An array is written as DTYPE[DIM,DIM], such as float32[2,3].") from error
-    shape = parse_shape(dims_text, open_dimensions=open_dimensions)
-    return _checked({"kind": "tensor", "shape": shape, "dtype": dtype.name})
+    shape = parse_shape(dims_text, open_dimensions=for_form)
+    return _checked({"kind": "tensor", "shape": shape, "dtype": dtype.name}, for_form)
 
 
-def _parse_toml(source: str) -> Any:
+def _parse_toml(source: str, for_form: bool) -> Any:
     try:
         document = tomllib.loads(f"value = {source}")
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise TextError(f"{source!r} is not a value", _hint(source)) from error
     if list(document) != ["value"]:
         raise TextError(f"{source!r} is more than one value", "Give one option for each argument.")
-    return _checked(document["value"])
+    return _checked(document["value"], for_form)
 
 
 def _hint(source: str) -> str:
@@ -127,14 +127,14 @@ def _hint(source: str) -> str:
     return 'Write an array as float32[2,3], anything else as in TOML: 3, true, "text", [1, 2], { a = 1 }.'
 
 
-def _checked(value: Any) -> Any:
+def _checked(value: Any, for_form: bool) -> Any:
     found: list[Finding] = []
     checked = check_value(value, (), found)
     if is_error(found):
         finding = next(finding for finding in found if finding.severity == "error")
         where = f" at {show_key(finding.key)}" if finding.key else ""
         raise TextError(f"{finding.message}{where}", "Correct it and try again.")
-    return checked
+    return value if for_form else checked
 
 
 def _refused(option: str, name: str | None, text: str, fault: TextError) -> TvlsError:

@@ -70,7 +70,7 @@ def read_text(text: str, kind: FieldType, *, optional: bool = False) -> Any:
             inner = text[1:-1] if text[:1] + text[-1:] in {"[]", "()"} else text
             return parse_shape(inner, open_dimensions=True)
         case _:
-            return parse_value(text, open_dimensions=True)
+            return parse_value(text, for_form=True)
 
 
 def inline(value: Any) -> str:

@@ -1,0 +1,142 @@
+"""`tvls setup`: a profile from a terminal or a script."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+MODEL = '''\
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Float
+
+
+class MLP(nn.Module):
+    width: int
+    act: str = "relu"
+
+    @nn.compact
+    def __call__(self, x: Float[Array, "batch 784"], train: bool):
+        return nn.Dense(self.width)(x)
+
+
+@jax.jit
+def net(x, y=None):
+    return jax.nn.relu(x @ jnp.ones((3, 4)))
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "pyproject.toml").touch()
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tvls", "setup", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def profiles(folder: Path) -> dict[str, dict[str, object]]:
+    return tomllib.loads((folder / "tensorviz.toml").read_text())["profiles"]
+
+
+def test_a_script_states_values_by_name(folder: Path) -> None:  # R10
+    done = run(folder, "model.py:MLP", "--set", "width=16", "--set", "batch=4", "--set", "train=false")
+    assert done.returncode == 0, done.stderr
+    assert "tvls open model.py:MLP --profile mlp" in done.stdout
+    saved = profiles(folder)["mlp"]
+    assert saved["init"] == {"args": [], "kwargs": {"width": 16}}
+    assert saved["inputs"] == {
+        "args": [{"kind": "tensor", "shape": [4, 784], "dtype": "float32"}, False],
+        "kwargs": {},
+    }
+
+
+def test_an_edit_changes_the_profile_that_is_there(folder: Path) -> None:  # R9
+    run(folder, "model.py:net", "--set", "x=int8[2,3]")
+    file = folder / "tensorviz.toml"
+    file.write_text(file.read_text().replace("seed = 0", "seed = 0 # why not"))
+    assert run(folder, "model.py:net", "--set", "x.shape=5,3", "--set", "seed=4").returncode == 0
+    assert "seed = 4 # why not" in file.read_text()
+    assert '{ kind = "tensor", shape = [5, 3], dtype = "int8" }' in file.read_text()
+    assert run(folder, "model.py:net", "--new", "--profile", "wide", "--set", "x=int8[9]").returncode == 0
+    assert list(profiles(folder)) == ["net", "wide"]
+
+
+def test_what_lacks_is_listed_and_nothing_is_saved(folder: Path) -> None:  # R10
+    done = run(folder, "model.py:MLP")
+    assert done.returncode == 3
+    for text in ("init.kwargs.width", "width: int", "inputs.args[1]", "dimensions.batch"):
+        assert text in done.stderr
+    assert not (folder / "tensorviz.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("width=wide", "whole number"),
+        ("depth=1", "there is no 'depth'; there are width, act, x, train, batch"),
+        ("x.dtype=flaot32", "float32"),
+        ("width", "is not NAME=VALUE"),
+    ],
+)
+def test_a_wrong_value_is_wrong_usage(folder: Path, option: str, message: str) -> None:
+    done = run(folder, "model.py:MLP", "--set", option)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (folder / "tensorviz.toml").exists()
+
+
+def test_json_prints_the_form_and_saves_nothing(folder: Path) -> None:
+    done = run(folder, "model.py:MLP", "--set", "width=16", "--json")
+    form = json.loads(done.stdout)
+    fields = {field["key"]: field for field in form["fields"]}
+    assert fields["init.kwargs.width"]["value"] == 16
+    assert fields["inputs.args[0].shape"]["value"] == ["?batch", 784]
+    assert form["complete"] is False
+    assert not (folder / "tensorviz.toml").exists()
+
+
+def test_a_terminal_is_asked_until_the_form_is_complete(folder: Path) -> None:  # R10
+    answers = ["x", "16", "", "maybe", "true", "32"]  # two of them wrong; an empty one keeps what is assumed
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execv(sys.executable, [sys.executable, "-m", "tvls", "setup", "model.py:MLP"])  # noqa: S606
+    shown = b""
+    asked = 0
+    while True:
+        ready, _, _ = select.select([terminal], [], [], 60)
+        assert ready, shown.decode()
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:  # the end, on Linux
+            break
+        if not data:
+            break
+        shown += data
+        if shown.endswith(b": ") and asked < len(answers):
+            os.write(terminal, answers[asked].encode() + b"\n")
+            asked += 1
+    _, status = os.waitpid(pid, 0)
+    text = shown.decode()
+    assert os.waitstatus_to_exitcode(status) == 0, text
+    assert "whole number" in text
+    assert "true or false" in text
+    saved = profiles(folder)["mlp"]
+    assert saved["init"] == {"args": [], "kwargs": {"width": 16}}
+    assert saved["inputs"] == {
+        "args": [{"kind": "tensor", "shape": [32, 784], "dtype": "float32"}, True],
+        "kwargs": {},
+    }

@@ -1,0 +1,217 @@
+"""`tvls setup FILE:NAME`"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tvls.commands.exits import DONE, MISSING, USAGE
+from tvls.commands.terminal import Terminal, absolute, complain, report, workspace_folder
+from tvls.printable import printable_text
+from tvls.protocol import types as t
+from tvls.protocol import types_setup as ts
+from tvls.protocol.errors import TvlsError
+from tvls.session import Session
+from tvls.settings import Settings
+from tvls.setup.form import is_question
+from tvls.setup.read import SETUP_FILE
+from tvls.uris import to_path, to_uri
+
+_ARRAY: Final = re.compile(r"[A-Za-z_][\w.<> ]*\[.*\]")
+
+
+async def setup_command(arguments: argparse.Namespace) -> int:
+    try:
+        ref, folder = _target(arguments)
+        given = [_pair(text) for text in arguments.set]
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
+    session = Session(Terminal(trust=False), Settings())
+    session.set_folders([folder])
+    try:
+        return await _Dialogue(session, ref, arguments).run(given)
+    except TvlsError as error:
+        return report(error, arguments.json)
+    except EOFError:
+        complain("the input ended; nothing was saved")
+        return MISSING
+    finally:
+        await session.aclose()
+
+
+class _Dialogue:
+    """One form, until it is complete."""
+
+    def __init__(self, session: Session, target: t.TargetRef, arguments: argparse.Namespace) -> None:
+        self.session = session
+        self.target = target
+        self.profile: str | None = arguments.profile
+        self.new: bool = arguments.new
+        self.as_json: bool = arguments.json
+        self.changes: list[ts.SetupChange] = []
+
+    async def run(self, given: Sequence[tuple[str, str]]) -> int:
+        form = await self.form()
+        for name, text in given:
+            key = _find(form, name)
+            if key is None:
+                complain(f"there is no {name!r}; there are {', '.join(_names(form))}")
+                return USAGE
+            form = await self.change(key, text)
+            error = _error_at(form, key)
+            if error is not None:
+                complain(f"--set {name}={text}: {error}")
+                return USAGE
+        if self.as_json:
+            print(msgspec.json.encode(form).decode())
+            return DONE
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            _say(f"{'Profile' if form.exists else 'New profile'} {form.profile!r} of {form.model}")
+            form = await self.ask(form, everything=form.complete and not given)
+        return await self.save(form)
+
+    async def form(self) -> ts.SetupForm:
+        return await self.session.setup_form(
+            ts.SetupFormParams(target=self.target, profile=self.profile, new=self.new, changes=self.changes)
+        )
+
+    async def change(self, key: str, text: str) -> ts.SetupForm:
+        self.changes.append(ts.SetupChange(key=key, text=text))
+        return await self.form()
+
+    async def save(self, form: ts.SetupForm) -> int:
+        saved = await self.session.setup_save(
+            ts.SetupSaveParams(
+                target=self.target, profile=self.profile, new=self.new, changes=self.changes, version=form.version
+            )
+        )
+        path = to_path(self.target.uri)
+        print(printable_text(f"saved profile {saved.profile!r} in {to_path(saved.uri)}"))
+        print(printable_text(f"open it: tvls open {_shown(path)}:{self.target.name} --profile {saved.profile}"))
+        return DONE
+
+    async def ask(self, form: ts.SetupForm, *, everything: bool) -> ts.SetupForm:
+        """Asks for what lacks, or for all that is not advanced; an empty answer keeps what is there."""
+        asked: set[str] = set()
+        while True:
+            field = next((f for f in form.fields if f.key not in asked and _is_asked(form, f, everything)), None)
+            if field is None:
+                return form
+            answer = _prompt(form, field)
+            asked |= {field.key, *(part.key for part in form.fields if part.parent == field.key)}
+            if not answer:
+                if any(is_question(f) for f in (field, *_parts(form, field))):
+                    _say("  This has to be stated.")
+                    asked.discard(field.key)
+                continue
+            shape = next((part for part in _parts(form, field) if part.type == "shape"), None)
+            key = shape.key if shape is not None and not _ARRAY.fullmatch(answer) else field.key
+            form = await self.change(key, answer)
+            error = _error_at(form, key)
+            if error is not None:
+                _say(f"  {error}")
+                self.changes.pop()
+                form = await self.form()
+                asked.discard(field.key)
+
+
+def _is_asked(form: ts.SetupForm, field: ts.SetupField, everything: bool) -> bool:
+    parent = next((other for other in form.fields if other.key == field.parent), None)
+    if parent is not None and parent.type == "tensor":
+        return False  # an array is asked for in one line
+    if field.advanced or (field.parts and field.type != "tensor"):
+        return False
+    parts = _parts(form, field)
+    needed = any(is_question(f) or f.assumed or f.error for f in (field, *parts))
+    return needed or (everything and field.key != "name")
+
+
+def _parts(form: ts.SetupForm, field: ts.SetupField) -> list[ts.SetupField]:
+    return [other for other in form.fields if other.parent == field.key]
+
+
+def _prompt(form: ts.SetupForm, field: ts.SetupField) -> str:
+    about = f": {field.annotation}" if field.annotation else f" ({field.type})" if field.type != "value" else ""
+    if field.options:
+        about += f", one of {', '.join(option.text for option in field.options)}"
+    parts = _parts(form, field)
+    suggestions = [*field.suggestions, *(s for part in parts for s in part.suggestions)]
+    for suggestion in suggestions:
+        _say(f"  {suggestion.source}: {suggestion.text}")
+    if field.help and not field.value:
+        _say(f"  {field.help}")
+    default = field.text if not any(is_question(part) for part in parts) else ""
+    if field.type == "tensor" and parts and not default:
+        dtype = next((part.text for part in parts if part.type == "dtype"), "")
+        about += f", shape of {dtype}" if dtype else ""
+    shown = f" [{default or field.default}]" if default or field.default is not None else ""
+    print(printable_text(f"{field.label}{about}{shown}: "), end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.strip()
+
+
+def _say(text: str) -> None:
+    print(printable_text(text), file=sys.stderr)
+
+
+def _error_at(form: ts.SetupForm, key: str) -> str | None:
+    """The error of the value at a key: of its field, or of a part of it."""
+    errors = [(field.key, field.error) for field in form.fields] + [(p.key, p.message) for p in form.problems]
+    return next((error for at, error in errors if error and (at == key or at.startswith((f"{key}.", f"{key}[")))), None)
+
+
+def _find(form: ts.SetupForm, name: str) -> str | None:
+    """The key that a name on the command line means: a key, the name of a parameter or dimension, or `x.shape`."""
+    if any(field.key == name for field in form.fields):
+        return name
+    own, dot, rest = name.partition(".")
+    named = [field.key for field in form.fields if not field.parent and field.label == own]
+    if len(named) == 1:
+        return f"{named[0]}{dot}{rest}"
+    if len(named) > 1:
+        raise TvlsError(
+            "setupInvalid", f"{own!r} may mean {' or '.join(named)}.", f"Write --set {named[0]}{dot}{rest}=VALUE."
+        )
+    more = [group.id for group in form.groups if group.more]
+    if re.match(r"(init|inputs)\.", name):
+        return name
+    return f"{more[0]}.kwargs.{name}" if len(more) == 1 and own.isidentifier() else None
+
+
+def _names(form: ts.SetupForm) -> list[str]:
+    shown = [field for field in form.fields if not field.parent and not field.key.endswith(".source")]
+    return [field.label if field.group != "run" else field.key for field in shown]
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ValueError(f"--set {text!r} is not NAME=VALUE, such as x=float32[2,3] or seed=1")
+    return name.strip(), value
+
+
+def _target(arguments: argparse.Namespace) -> tuple[t.TargetRef, Path]:
+    file, colon, name = arguments.target.rpartition(":")
+    if not colon or not file or not name:
+        raise ValueError(f"{arguments.target!r} is not FILE:NAME, such as model.py:net")
+    path = absolute(Path(file))
+    if not path.is_file():
+        raise ValueError(f"there is no file {file}")
+    folder = workspace_folder(arguments.folder, path)
+    if not path.is_relative_to(folder):
+        raise ValueError(f"{file} is not in the folder {folder}, where {SETUP_FILE} is")
+    return t.TargetRef(uri=to_uri(path), name=name), folder
+
+
+def _shown(path: Path) -> str:
+    here = absolute(Path())
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
