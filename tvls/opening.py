@@ -230,7 +230,7 @@ def _refuse_incomplete(request: Request) -> None:
             f"{name} needs values that no setup gives: {names}.",
             f"Complete profile {profile.name!r} in {SETUP_FILE}."
             if profile.name
-            else f"Add a profile for {profile.model} to {SETUP_FILE}, or pass the inputs with the request.",
+            else f"State them: in the form, with `tvls setup`, or in a profile for {profile.model} in {SETUP_FILE}.",
             missing=wanted,
         )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-MODEL = '''\
+MODEL = """\
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
@@ -32,7 +32,7 @@ class MLP(nn.Module):
 @jax.jit
 def net(x, y=None):
     return jax.nn.relu(x @ jnp.ones((3, 4)))
-'''
+"""
 
 
 @pytest.fixture

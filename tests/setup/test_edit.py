@@ -147,7 +147,7 @@ profiles.p.inputs.kwargs = {} # none
 """,
 }
 BEFORE = "# head\nversion = 1 # format\n"
-AFTER = "[tool] # another\nx = [1,2 , 3] # as it is\n'q' = \"\"\"\ntext\n\"\"\"\n"
+AFTER = '[tool] # another\nx = [1,2 , 3] # as it is\n\'q\' = """\ntext\n"""\n'
 SIBLING = "\n[profiles.sibling] # another profile\nmodel = 'm:g'\nseed=3\n\n"
 NAMES = st.sampled_from(["a", "b c", "new", "größe", 'q"'])
 PLAIN = st.one_of(st.integers(-5, 5), st.booleans(), st.text("ab\"'\\#\n", max_size=4), st.floats(-2, 2))

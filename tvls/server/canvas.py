@@ -14,6 +14,7 @@ from tvls.protocol import types as t
 from tvls.protocol import types_page as p
 from tvls.protocol.errors import TvlsError
 from tvls.server.diagnostics import to_lsp_range
+from tvls.server.draft import offer_draft
 from tvls.server.show import describe, show_outline
 from tvls.server.state import Server
 from tvls.uris import to_path
@@ -48,6 +49,8 @@ async def show_canvas(
     if server.settings.show == "outline" or not files.is_built():
         if capture is not None:
             await show_outline(server, capture)
+        elif error is not None:
+            await offer_draft(server, params, error)
         return
     if error is not None and error.kind not in SHOWN_ON_ERROR and not canvas(server).is_open(params):
         return

@@ -12,11 +12,13 @@ from tvls.jsonrpc import INVALID_PARAMS, RpcError
 from tvls.protocol import types as t
 from tvls.protocol import types_environment as te
 from tvls.protocol import types_page as p
+from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
 from tvls.server import environments, requests
 from tvls.server.canvas import mark, show_canvas
 from tvls.server.code_action import REFRESH_GRAPH, REVEAL_IN_GRAPH
 from tvls.server.code_lens import OPEN_GRAPH
+from tvls.server.draft import draft_setup
 from tvls.server.show import show_outline
 from tvls.server.state import Server
 from tvls.uris import to_uri
@@ -131,6 +133,14 @@ async def reveal_in_graph(server: Server, arguments: list[Any], token: Token) ->
     return result
 
 
+async def draft_setup_command(server: Server, arguments: list[Any], token: Token) -> ts.SetupSaved:
+    argument = _one(arguments, OpenArgument)
+    target = _open_params(argument, False, token).target
+    if target is None:
+        raise RpcError(INVALID_PARAMS, "the argument needs `uri` and `name`")
+    return await draft_setup(server, target, argument.profile)
+
+
 async def trust_folder(server: Server, arguments: list[Any], token: Token) -> t.TrustResult:
     return await _trust(server, arguments, server.session.trust_grant)
 
@@ -204,6 +214,7 @@ COMMANDS: Final[dict[str, Callable[[Server, list[Any], Token], Awaitable[Any]]]]
     "tvls.server.selectInterpreter": select_interpreter,
     "tvls.server.showEnvironment": show_environment,
     environments.INSTALL: install_libraries,
+    "tvls.server.draftSetup": draft_setup_command,
     "tvls.server.restartWorkers": restart_workers,
     "tvls.server.debugInfo": debug_info,
 }

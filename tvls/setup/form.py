@@ -25,8 +25,8 @@ from tvls.setup.placeholders import (
     resolve_shapes,
     shapes_in,
 )
-from tvls.setup.profile import Profile, check_profile
-from tvls.setup.required import TargetLike, missing
+from tvls.setup.profile import Profile, check_call, check_profile
+from tvls.setup.required import TargetLike, framework_of, missing
 from tvls.setup.shorthand import TextError
 from tvls.setup.texts import read_text, show_shape, show_value
 
@@ -191,11 +191,27 @@ def _check(state: State, setup: dict[str, Any]) -> tuple[dict[str, str], Profile
             if name in names_in(dim) and all(other in state.dimensions for other in names_in(dim))
         ):
             errors.setdefault(show_key(("dimensions", name)), "a dimension that depends on it would be negative")
-    if profile is not None:
-        _, problems = missing(state.target, msgspec.structs.replace(profile, name=None))
-        for problem in problems:
-            errors.setdefault(problem.key, problem.message)
+    _, problems = missing(state.target, _unnamed(profile, state, setup))
+    for problem in problems:
+        errors.setdefault(problem.key, problem.message)
     return errors, profile
+
+
+def _unnamed(profile: Profile | None, state: State, setup: dict[str, Any]) -> Profile | None:
+    """What the signature is checked against: also a profile that has mistakes elsewhere."""
+    if profile is not None:
+        return msgspec.structs.replace(profile, name=None)
+    calls = {part: check_call(setup.get(part, {}), (part,), []) for part in ("init", "inputs")}
+    init, inputs = calls["init"], calls["inputs"]
+    if state.target is None or init is None or inputs is None:
+        return None
+    return Profile(
+        framework=framework_of(state.target.kind),
+        module=state.target.module,
+        qualname=state.target.name,
+        init=init,
+        inputs=inputs,
+    )
 
 
 def _place_errors(fields: list[SetupField], errors: dict[str, str]) -> tuple[list[SetupField], list[SetupProblem]]:
@@ -445,6 +461,15 @@ class _Builder:
 
     def run(self) -> None:
         self.groups.append(SetupGroup(id="run", title="Trace"))
+        framework = self.table.get("framework", "torch")
+        options = [
+            SetupOption(value="jax", text="jax", help="JAX, Flax Linen and NNX."),
+            SetupOption(value="torch", text="torch", help="PyTorch; what a profile means that does not say."),
+        ]
+        self.add(
+            ("framework",), "choice", "framework", group="run", text=str(framework), value=framework, default='"torch"',
+            options=options, advanced=True, help="The library that traces the model.",
+        )  # fmt: skip
         device = self.table.get("device", "cpu")
         options = [SetupOption(value=name, text=name) for name in dict.fromkeys(["cpu", str(device)])]
         self.add(

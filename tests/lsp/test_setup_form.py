@@ -1,0 +1,354 @@
+"""The setup form over LSP: draft, check, save into the file or the buffer, and editors that have no form."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lsp.client import LspClient, ResponseError
+from tests.lsp.profiles import MINIMAL, NEOVIM, VSCODE
+
+MODEL = """\
+from typing import Literal, Optional
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from flax import nnx
+from jaxtyping import Array, Float, Int
+
+
+class MLP(nn.Module):
+    width: int
+    act: Literal["relu", "gelu"]
+    rate: Optional[float] = None
+
+    @nn.compact
+    def __call__(self, x: Float[Array, "batch 784"], y: Int[Array, "batch"], train: bool):
+        return nn.Dense(self.width)(x)
+
+
+class Block(nnx.Module):
+    def __init__(self, din: int, *, rngs: nnx.Rngs):
+        self.linear = nnx.Linear(din, din, rngs=rngs)
+
+    def __call__(self, x: jax.Array, pair: tuple[jax.Array, jax.Array]):
+        return self.linear(x)
+
+
+@jax.jit
+def net(x, y=None):
+    return jax.nn.relu(x @ jnp.ones((3, 4)))
+
+
+@jax.jit
+def plain(thing, *, flag: bool):
+    return jnp.sin(thing)
+"""
+EDITS = {
+    **NEOVIM,
+    "workspace": {**NEOVIM["workspace"], "applyEdit": True, "workspaceEdit": {"documentChanges": True}},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "model.py").write_text(MODEL)
+    return tmp_path
+
+
+def target(folder: Path, name: str) -> dict[str, str]:
+    return {"uri": (folder / "model.py").as_uri(), "name": name}
+
+
+def by_key(form: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {field["key"]: field for field in form["fields"]}
+
+
+MLP_VALUES = [
+    {"key": "init.kwargs.width", "text": "16"},
+    {"key": "init.kwargs.act", "text": "gelu"},
+    {"key": "dimensions.batch", "text": "32"},
+    {"key": "inputs.args[2]", "text": "true"},
+]
+
+
+async def test_what_the_source_states_is_filled_in_and_the_rest_is_asked(folder: Path) -> None:  # R10
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        form = await client.request("tvls/setup/draft", {"target": target(folder, "MLP")})
+        fields = by_key(form)
+        assert fields["init.kwargs.width"]["type"] == "integer"
+        assert "value" not in fields["init.kwargs.width"]
+        assert fields["init.kwargs.act"]["type"] == "choice"
+        assert [option["value"] for option in fields["init.kwargs.act"]["options"]] == ["relu", "gelu"]
+        assert not fields["init.kwargs.rate"].get("required", False)
+        assert fields["init.kwargs.rate"]["default"] == "None"
+        assert fields["inputs.args[0].shape"]["value"] == ["?batch", 784]
+        assert fields["inputs.args[1].shape"]["value"] == ["?batch"]
+        assert fields["inputs.args[1].dtype"]["value"] == "int32"
+        assert [key for key in fields if key.startswith("dimensions.")] == ["dimensions.batch"]  # asked once
+        assert form["complete"] is False
+        assert not (folder / "tensorviz.toml").exists()
+
+
+async def test_rngs_are_supplied_and_no_dimension_is_invented(folder: Path) -> None:  # R10
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        fields = by_key(await client.request("tvls/setup/draft", {"target": target(folder, "Block")}))
+        assert "init.kwargs.rngs" not in fields
+        assert fields["inputs.args[0].dtype"]["assumed"] is True
+        for key in ("inputs.args[0]", "inputs.args[1].items[0]", "inputs.args[1].items[1]"):
+            assert "value" not in fields[f"{key}.shape"]
+        fields = by_key(await client.request("tvls/setup/draft", {"target": target(folder, "plain")}))
+        assert "value" not in fields["inputs.args[0]"]  # nothing says that it is an array
+        assert fields["inputs.kwargs.flag"]["type"] == "boolean"
+
+
+async def test_errors_stand_at_their_fields(folder: Path) -> None:  # R10
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        form = await client.request(
+            "tvls/setup/validate",
+            {
+                "target": target(folder, "MLP"),
+                "changes": [
+                    {"key": "init.kwargs.width", "text": "wide"},
+                    {"key": "init.kwargs.depth", "value": 3},
+                    {"key": "inputs.args[0].dtype", "text": "flaot32"},
+                    {"key": "dimensions.batch", "text": "-1"},
+                    {"key": "device", "text": "tpu"},
+                    {"key": "nonsense", "value": 1},
+                    {"key": "seed", "text": "7"},
+                ],
+            },
+        )
+        fields = by_key(form)
+        assert "whole number" in fields["init.kwargs.width"]["error"]
+        assert fields["init.kwargs.width"]["text"] == "wide"  # what was typed stays
+        assert "no parameter 'depth'" in fields["init.kwargs.depth"]["error"]
+        assert "did you mean 'float32'" in fields["inputs.args[0].dtype"]["error"]
+        assert "0 or more" in fields["dimensions.batch"]["error"]
+        assert "'cpu' or 'cuda:N'" in fields["device"]["error"]
+        assert fields["seed"]["value"] == 7
+        assert form["complete"] is False
+
+
+async def test_structures_and_text_are_the_same_form(folder: Path) -> None:  # R10
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        ref = {"target": target(folder, "plain")}
+        typed = [
+            {"key": "inputs.args[0].weights[1]", "text": "float32[2, 3]"},
+            {"key": "inputs.args[0].name", "value": "a"},
+            {"key": "inputs.kwargs.flag", "text": "true"},
+        ]
+        form = await client.request("tvls/setup/validate", {**ref, "changes": typed})
+        fields = by_key(form)
+        assert fields["inputs.args[0]"]["type"] == "table"
+        assert fields["inputs.args[0].weights"]["type"] == "list"
+        assert fields["inputs.args[0].weights[1].shape"]["value"] == [2, 3]
+        assert "value" not in fields["inputs.args[0].weights[0]"]  # a gap is a question
+        typed.append({"key": "inputs.args[0].weights[0]", "text": "[]"})
+        form = await client.request("tvls/setup/validate", {**ref, "changes": typed})
+        assert form["complete"] is True
+        from_text = await client.request("tvls/setup/validate", {**ref, "toml": form["toml"]})
+        from_table = await client.request("tvls/setup/validate", {**ref, "setup": form["setup"]})
+        assert from_text["setup"] == form["setup"] == from_table["setup"]
+        assert from_text["complete"] is True
+        with pytest.raises(ResponseError) as broken:
+            await client.request("tvls/setup/validate", {**ref, "toml": "seed ="})
+        assert broken.value.data["kind"] == "setupInvalid"
+
+
+async def test_a_form_is_saved_and_read_again(folder: Path) -> None:  # R9, R10
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        ref = {"target": target(folder, "MLP"), "changes": MLP_VALUES}
+        form = await client.request("tvls/setup/validate", ref)
+        assert form["complete"] is True
+        saved = await client.request("tvls/setup/save", {**ref, "version": form["version"]})
+        text = (folder / "tensorviz.toml").read_text()
+        assert text.splitlines()[saved["range"]["start"]["line"]] == "[profiles.mlp]"
+        profile = tomllib.loads(text)["profiles"]["mlp"]
+        assert profile["init"]["kwargs"] == {"width": 16, "act": "gelu"}
+        assert [tensor["shape"] for tensor in profile["inputs"]["args"][:2]] == [[32, 784], [32]]
+        again = await client.request("tvls/setup/draft", {"target": target(folder, "MLP")})
+        assert again["exists"] is True
+        assert by_key(again)["dimensions.batch"]["value"] == 32  # named as in the source
+        assert again["version"] == saved["version"]
+        other = await client.request("tvls/setup/draft", {"target": target(folder, "MLP"), "new": True})
+        assert other["profile"] == "mlp_2"
+        listed = await client.request("tvls/targets/list", {"textDocument": {"uri": target(folder, "MLP")["uri"]}})
+        assert {item["name"]: item.get("state", "noSetup") for item in listed["targets"]}["MLP"] == "ready"
+
+
+async def test_a_change_since_the_draft_is_not_written_over(folder: Path) -> None:  # R9
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        ref = {"target": target(folder, "MLP"), "changes": MLP_VALUES}
+        form = await client.request("tvls/setup/validate", ref)
+        file = folder / "tensorviz.toml"
+        file.write_text("version = 1 # of somebody else\n")
+        with pytest.raises(ResponseError) as refused:
+            await client.request("tvls/setup/save", {**ref, "version": form["version"]})
+        assert refused.value.data["kind"] == "setupChanged"
+        assert file.read_text() == "version = 1 # of somebody else\n"
+        form = await client.request("tvls/setup/validate", ref)
+        await client.request("tvls/setup/save", {**ref, "version": form["version"]})
+        assert file.read_text().startswith("version = 1 # of somebody else\n\n[profiles.mlp]\n")
+
+
+async def test_links_and_permissions_stay(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    real = tmp_path_factory.mktemp("elsewhere") / "setups.toml"
+    real.write_text("version = 1\n")
+    real.chmod(0o640)
+    (folder / "tensorviz.toml").symlink_to(real)
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        await client.request("tvls/setup/save", {"target": target(folder, "MLP"), "changes": MLP_VALUES})
+    assert (folder / "tensorviz.toml").is_symlink()
+    assert "[profiles.mlp]" in real.read_text()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert os.listdir(real.parent) == ["setups.toml"]
+
+
+async def test_an_open_file_is_changed_in_the_editor(folder: Path) -> None:  # R9
+    file = folder / "tensorviz.toml"
+    file.write_bytes(b"version = 1\r\n")
+    profile = '[profiles.mlp] # mine\r\nmodel = "model:MLP"\r\nframework = "jax"\r\n'
+    text = f"# \U0001f600 not saved yet\r\nversion = 1\r\n\r\n{profile}"
+    async with LspClient.start() as client:
+        await client.initialize(EDITS, folders=[folder])
+        edits: list[Any] = []
+
+        def apply(params: Any) -> Any:
+            edits.append(params["edit"])
+            return {"applied": True}
+
+        client.answers["workspace/applyEdit"] = apply
+        client.open(file.as_uri(), text, "toml")
+        saved = await client.request(
+            "tvls/setup/save", {"target": target(folder, "MLP"), "profile": "mlp", "changes": [*MLP_VALUES]}
+        )
+        assert saved["unsaved"] is True
+        assert file.read_bytes() == b"version = 1\r\n"  # the person saves it
+        (edit,) = edits
+        (change,) = edit["documentChanges"]
+        assert change["textDocument"] == {"uri": file.as_uri(), "version": 1}
+        (piece,) = change["edits"]
+        assert piece["range"]["start"]["line"] == 6  # behind what is there
+        assert piece["range"]["start"] == piece["range"]["end"]
+        assert tomllib.loads(text + piece["newText"])["profiles"]["mlp"]["init"]["kwargs"]["width"] == 16
+
+
+async def test_a_refused_edit_and_an_editor_without_edits_lose_nothing(folder: Path) -> None:  # R9
+    file = folder / "tensorviz.toml"
+    file.write_text("version = 1\n")
+    ref = {"target": target(folder, "MLP"), "changes": MLP_VALUES}
+    async with LspClient.start() as client:
+        await client.initialize(EDITS, folders=[folder])
+        client.answers["workspace/applyEdit"] = {"applied": False, "failureReason": "it is busy"}
+        client.open(file.as_uri(), "version = 1\n# more\n", "toml")
+        with pytest.raises(ResponseError, match="it is busy"):
+            await client.request("tvls/setup/save", ref)
+    async with LspClient.start() as client:
+        await client.initialize(MINIMAL, folders=[folder])
+        uri = client.open(file.as_uri(), "version = 1\n# more\n", "toml")
+        with pytest.raises(ResponseError) as refused:
+            await client.request("tvls/setup/save", ref)
+        assert refused.value.data["kind"] == "unsavedSource"
+        assert file.read_text() == "version = 1\n"
+        client.change(uri, "version = 1\n")  # without changes it may be written
+        assert "unsaved" not in await client.request("tvls/setup/save", ref)
+    assert "[profiles.mlp]" in file.read_text()
+
+
+async def test_a_profile_with_mistakes_is_edited_in_the_form(folder: Path) -> None:  # R9, R10
+    file = folder / "tensorviz.toml"
+    file.write_text(
+        'version = 1\n[profiles.mine] # broken\nframework = "jax"\nmodel = "model:net"\nseed = -1 # how\n'
+        'inputs = { args = [{ kind = "tensor", shape = [2, "x"], dtype = "flaot32" }] }\n'
+    )
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        form = await client.request("tvls/setup/draft", {"target": target(folder, "net")})
+        fields = by_key(form)
+        assert form["profile"] == "mine"
+        assert "seed" in fields["seed"]["error"]
+        assert fields["inputs.args[0].shape"]["error"]
+        assert fields["inputs.args[0].dtype"]["error"]
+        repaired = [
+            {"key": "seed", "text": "1"},
+            {"key": "inputs.args[0].shape", "text": "2, 3"},
+            {"key": "inputs.args[0].dtype", "text": "float32"},
+        ]
+        await client.request("tvls/setup/save", {"profile": "mine", "changes": repaired})
+    assert "[profiles.mine] # broken" in file.read_text()
+    assert "seed = 1 # how" in file.read_text()
+    assert 'shape = [2, 3], dtype = "float32"' in file.read_text()
+
+
+async def test_a_factory_takes_the_place_of_arguments_and_back(folder: Path) -> None:  # R12
+    ref = {"target": target(folder, "MLP")}
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        switched = [{"key": "inputs.source", "text": "factory"}]
+        form = await client.request("tvls/setup/validate", {**ref, "changes": switched})
+        assert {"inputs.factory.file", "inputs.factory.callable"} <= by_key(form).keys()
+        switched += [
+            {"key": "inputs.factory.file", "text": "batch.py"},
+            {"key": "inputs.factory.callable", "text": "example"},
+            *MLP_VALUES[:2],
+        ]
+        form = await client.request("tvls/setup/validate", {**ref, "changes": switched})
+        assert form["complete"] is True
+        assert form["setup"]["inputs"] == {"factory": {"file": "batch.py", "callable": "example"}}
+        switched.append({"key": "inputs.source", "text": "arguments"})
+        form = await client.request("tvls/setup/validate", {**ref, "changes": switched})
+        assert "inputs.args[0].shape" in by_key(form)
+
+
+async def test_without_a_form_a_draft_is_written_and_shown(folder: Path) -> None:  # R10, R28
+    options = {"trustedFolders": [str(folder)]}
+    async with LspClient.start() as client:
+        await client.initialize(NEOVIM, folders=[folder], options=options)
+        client.answers["window/showMessageRequest"] = lambda params: params["actions"][0]
+        refused = await client.ask(
+            "workspace/executeCommand",
+            {"command": "tvls.server.openGraph", "arguments": [target(folder, "net")]},
+        ).error()
+        assert refused.data["kind"] == "setupRequired"
+        assert "tvls setup" in refused.data["nextStep"]
+        shown = await client.wait_for("window/showDocument")
+        assert shown["params"]["uri"] == (folder / "tensorviz.toml").as_uri()
+        message = await client.wait_for(
+            "window/showMessage", lambda params: "inputs.args[0].shape" in params["message"]
+        )
+        assert message["params"]["type"] == 3
+        text = (folder / "tensorviz.toml").read_text()
+        assert text.splitlines()[shown["params"]["selection"]["start"]["line"]] == "[profiles.net]"
+        assert 'shape = "?"' in text
+        # A placeholder is a question still.
+        with pytest.raises(ResponseError) as asked:
+            await client.request("tvls/graph/open", {"target": target(folder, "net")})
+        assert asked.value.data["kind"] == "setupRequired"
+        assert "inputs.args[0].shape" in [value["key"] for value in asked.value.data["missing"]]
+
+
+async def test_a_client_that_cannot_ask_is_told_the_command(folder: Path) -> None:  # R28
+    async with LspClient.start() as client:
+        await client.initialize(MINIMAL, folders=[folder], options={"trustedFolders": [str(folder)]})
+        await client.ask(
+            "workspace/executeCommand",
+            {"command": "tvls.server.openGraph", "arguments": [target(folder, "net")]},
+        ).error()
+        await client.wait_for("window/showMessage", lambda params: "tvls.server.draftSetup" in params["message"])
+        saved = await client.execute("tvls.server.draftSetup", target(folder, "net"))
+        assert saved["missing"] == ["inputs.args[0].shape"]
+        assert "[profiles.net]" in (folder / "tensorviz.toml").read_text()
