@@ -207,7 +207,7 @@ class Session:
     ) -> setup_forms.Place:
         if target is not None:
             home, found = await self._named(target)
-            return setup_forms.place_of(home, found, self.tools.buffers)
+            return setup_forms.place_of(home, found, self.tools.buffers, self._text(Path(found.path)))
         homes = [to_path(folder)] if folder else self.folders
         for home in homes:
             setup = self.setup(home)
@@ -216,7 +216,8 @@ class Session:
             if profile is not None and (known or profile in setup.broken):
                 module, _, qualname = (model or "").partition(":")
                 found = await self._target_of(home, module, qualname)
-                return setup_forms.place_of(home, found, self.tools.buffers)
+                text = self._text(Path(found.path)) if found else None
+                return setup_forms.place_of(home, found, self.tools.buffers, text)
         if profile is None:
             raise TvlsError("targetNotFound", "Neither a target nor a profile was named.", "Name one of them.")
         raise self._no_profile(profile, homes)

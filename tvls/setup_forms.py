@@ -23,6 +23,7 @@ from tvls.setup.form import Form, State, apply_changes, is_question, make_form
 from tvls.setup.keys import show_key
 from tvls.setup.positions import find_places
 from tvls.setup.read import SETUP_FILE, SetupFile, broken_for, profiles_for, read_setup
+from tvls.setup.suggestions import SourceText, suggestions_for
 from tvls.uris import to_uri
 
 
@@ -35,6 +36,8 @@ class Place:
     """None for a model of an installed library."""
     text: str | None
     """Of the file; None where there is none."""
+    source: str | None = None
+    """Text of the target's own file."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,12 @@ class Saving:
     missing: list[str]
 
 
-def place_of(folder: Path, target: FoundTarget | None, buffers: Mapping[Path, str]) -> Place:
+def place_of(folder: Path, target: FoundTarget | None, buffers: Mapping[Path, str], source: str | None) -> Place:
     """The place with the text of the open buffer, else of the file. Raises TvlsError."""
     path = folder / SETUP_FILE
     if path in buffers:
-        return Place(folder, target, buffers[path])
-    return Place(folder, target, _text_on_disk(path))
+        return Place(folder, target, buffers[path], source)
+    return Place(folder, target, _text_on_disk(path), source)
 
 
 def _text_on_disk(path: Path) -> str | None:
@@ -220,7 +223,19 @@ def _form(place: Place, params: ts.SetupFormParams) -> tuple[State, Form, bool]:
     if (given := _given(params)) is not None:
         state = _state(place.target, name, given, saved=True)
     apply_changes(state, params.changes)
-    return state, make_form(state), state.name in tables
+    suggestions = {}
+    if place.target is not None:
+        source = _source(place.target, place.source)
+        suggestions = suggestions_for(place.target, state.table, state.name, tables, source)
+    return state, make_form(state, suggestions), state.name in tables
+
+
+def _source(target: FoundTarget, text: str | None) -> SourceText | None:
+    """The lines that the target is written in."""
+    if text is None:
+        return None
+    lines = text.split("\n")[target.line - 1 : target.end_line]
+    return SourceText(Path(target.path).name, [line.rstrip("\r") for line in lines], target.line)
 
 
 def _tables(place: Place) -> dict[str, Any]:

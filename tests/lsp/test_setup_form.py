@@ -315,7 +315,7 @@ async def test_a_factory_takes_the_place_of_arguments_and_back(folder: Path) -> 
 
 
 async def test_without_a_form_a_draft_is_written_and_shown(folder: Path) -> None:  # R10, R28
-    options = {"trustedFolders": [str(folder)]}
+    options = {"trustedFolders": [str(folder)], "show": "outline"}
     async with LspClient.start() as client:
         await client.initialize(NEOVIM, folders=[folder], options=options)
         client.answers["window/showMessageRequest"] = lambda params: params["actions"][0]
@@ -343,7 +343,7 @@ async def test_without_a_form_a_draft_is_written_and_shown(folder: Path) -> None
 
 async def test_a_client_that_cannot_ask_is_told_the_command(folder: Path) -> None:  # R28
     async with LspClient.start() as client:
-        await client.initialize(MINIMAL, folders=[folder], options={"trustedFolders": [str(folder)]})
+        await client.initialize(MINIMAL, folders=[folder], options={"trustedFolders": [str(folder)], "show": "outline"})
         await client.ask(
             "workspace/executeCommand",
             {"command": "tvls.server.openGraph", "arguments": [target(folder, "net")]},
@@ -352,3 +352,26 @@ async def test_a_client_that_cannot_ask_is_told_the_command(folder: Path) -> Non
         saved = await client.execute("tvls.server.draftSetup", target(folder, "net"))
         assert saved["missing"] == ["inputs.args[0].shape"]
         assert "[profiles.net]" in (folder / "tensorviz.toml").read_text()
+
+
+async def test_shapes_that_a_comment_or_a_profile_states_are_offered(folder: Path) -> None:  # R10
+    (folder / "model.py").write_text(
+        "import jax\nimport jax.numpy as jnp\n\n@jax.jit\n"
+        "def f(\n    x: jax.Array,  # [batch, 3]\n):\n    return jnp.sin(x)\n"
+    )
+    (folder / "tensorviz.toml").write_text(
+        'version = 1\n[profiles.old]\nframework = "jax"\nmodel = "model:f"\n'
+        'inputs = { args = [{ kind = "tensor", shape = [8, 3], dtype = "float16" }] }\n'
+    )
+    ref = {"target": target(folder, "f"), "new": True}
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        shape = by_key(await client.request("tvls/setup/draft", ref))["inputs.args[0].shape"]
+        assert "value" not in shape  # offered, not filled in
+        assert [(item["text"], item["source"]) for item in shape["suggestions"]] == [
+            ("8, 3", "profile old"),
+            ("batch, 3", "model.py:6"),
+        ]
+        chosen = [{"key": shape["key"], "value": shape["suggestions"][1]["value"]}]
+        form = await client.request("tvls/setup/validate", {**ref, "changes": chosen})
+        assert by_key(form)["dimensions.batch"]["required"] is True
