@@ -89,6 +89,15 @@ async def test_every_other_method_is_refused(daemon: Daemon) -> None:  # R26
         assert (await it.request("tvls/server/status"))["captures"] == 1
 
 
+async def test_no_other_folder(daemon: Daemon) -> None:  # R26
+    async with page(daemon) as it:
+        for method in ("tvls/graph/open", "tvls/setup/draft", "tvls/setup/save", "tvls/trust/get"):
+            for folder in (daemon.model.parent.parent.as_uri(), "file:///", "untitled:x"):
+                refused = await it.error(method, {"folder": folder, "profile": "p", "changes": []})
+                assert refused.code == -32602, (method, refused.message)
+                assert "not one of the workspace" in refused.message
+
+
 async def test_broken_messages(daemon: Daemon) -> None:
     """Each is answered, or nothing, and the connection goes on."""
     async with page(daemon) as it:

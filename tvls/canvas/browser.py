@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import getpass
+import logging
 import os
 import sys
+import threading
 import webbrowser
 from collections.abc import Mapping
 from urllib.parse import urlsplit
+
+logger = logging.getLogger(__name__)
 
 
 def screen_is_here(environ: Mapping[str, str] = os.environ) -> bool:
@@ -20,14 +24,17 @@ def over_ssh(environ: Mapping[str, str] = os.environ) -> bool:
     return bool(environ.get("SSH_CONNECTION"))
 
 
-def open_browser(address: str) -> bool:
-    """Opens the address on this screen. False where that is not possible."""
-    if not screen_is_here():
-        return False
+def open_browser(address: str) -> None:
+    """Opens the address, where there is a screen. It does not wait: some browsers return when they are closed."""
+    if screen_is_here():
+        threading.Thread(target=_open, args=(address,), daemon=True).start()
+
+
+def _open(address: str) -> None:
     try:
-        return webbrowser.open(address)
-    except webbrowser.Error:
-        return False
+        webbrowser.open(address)
+    except webbrowser.Error as error:  # the address was printed, too
+        logger.info("no browser could be started: %s", error)
 
 
 def forwarding(address: str, environ: Mapping[str, str] = os.environ) -> str | None:

@@ -14,6 +14,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from tvls.jsonrpc import (
+    INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Calls,
@@ -30,6 +31,7 @@ from tvls.protocol import types_page as p
 from tvls.protocol.errors import TvlsError
 from tvls.protocol.registry import ALLOWED_IN_A_BROWSER, METHODS
 from tvls.requests import REQUESTS
+from tvls.uris import to_path
 
 if TYPE_CHECKING:
     from tvls.canvas.server import CanvasServer, Page
@@ -65,7 +67,9 @@ class Connection:
             "tvls/canvas/attach": self._attach,
             "tvls/canvas/showSource": canvas.show_source,
         }
-        self._routes = {name: Route(_DECODERS[name], run[name]) for name in ALLOWED_IN_A_BROWSER}
+        self._routes = {
+            name: Route(_DECODERS[name], partial(self._in_the_workspace, run[name])) for name in ALLOWED_IN_A_BROWSER
+        }
 
     async def run(self) -> None:
         writer = asyncio.ensure_future(self._write())
@@ -134,6 +138,13 @@ class Connection:
             self._calls.cancel(msgspec.json.decode(params, type=_Cancel).id)
         except msgspec.DecodeError as error:
             logger.debug("a page sent a broken notification: %s", error)
+
+    def _in_the_workspace(self, run: Handler, params: Any) -> Any:
+        """A page names folders of the workspace that it belongs to, and no others, be they trusted or not."""
+        folder = getattr(params, "folder", None)
+        if folder is not None and to_path(folder) not in self._canvas.session.folders:
+            raise RpcError(INVALID_PARAMS, "the folder is not one of the workspace")
+        return run(params)
 
     def _attach(self, params: p.AttachParams) -> p.CanvasState:
         state = self._canvas.attach(self, params.page)
