@@ -196,6 +196,7 @@ async def test_saving_makes_it_stale_and_opening_traces_again(fresh_daemon: Daem
         assert shown["capture"]["captureId"] == opened["capture"]["captureId"]
         again = await other.attach()
         assert again["error"]["code"] == failed.code
+        assert again["capture"]["freshness"] == "stale"
 
 
 async def test_cancelling_from_the_page(fresh_daemon: Daemon) -> None:  # R5

@@ -165,6 +165,7 @@ class CanvasServer:
         return page
 
     def attach(self, connection: Connection, page_id: str) -> p.CanvasState:
+        """What the page is there to show, as it is now: without a capture where that was let go of meanwhile."""
         page = next((page for page in self._pages.values() if page.id == page_id), None)
         if page is None:
             raise TvlsError(
@@ -176,7 +177,8 @@ class CanvasServer:
             connection.page.connections.discard(connection)
         connection.page = page
         page.connections.add(connection)
-        return page.state
+        capture = page.state.capture
+        return msgspec.structs.replace(page.state, capture=self._info(capture.capture_id) if capture else None)
 
     def is_open(self, params: t.OpenParams) -> bool:
         """Whether someone looks at the page that a request to open belongs to."""
