@@ -108,11 +108,12 @@ pytest-others:
 pytest-canvas:
 	$(BIN)/python -m pytest tests/canvas
 
-bench: env models
+bench: env models canvas
 	$(BIN)/python benchmarks/discovery.py
 	$(BIN)/python benchmarks/graph.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/probe.py
+	node benchmarks/layout.mjs
 
 # Installs the libraries of the ecosystem below the user's cache folder, and writes docs/ecosystem.md.
 ecosystem: env

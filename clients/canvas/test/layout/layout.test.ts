@@ -6,6 +6,10 @@ import { type LayoutEdge, type LayoutNode, type LayoutResult, layout, movedBy } 
 import { crossings, escapes, faults, hiddenLabels, loose, overlaps, trespasses, upwards } from "./checks.js";
 import { type Graph, nested } from "./graphs.js";
 
+/**
+ * Views (`tvls/graph/view`) of a Linen encoder, GPT-2 (`examples/`), a ResNet and a train step with gradients, with more
+ * or fewer scopes expanded; sizes are those of their labels, inputs come first and outputs last.
+ */
 const VIEWS = new URL("views/", import.meta.url);
 const MINUTE = 60_000;
 
