@@ -19,7 +19,7 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tvls.capture.encoding import canonical_json, capture_id
-from tvls.graph import GraphIndex, details, hover, load, nodes_at, outline, search, view
+from tvls.graph import GraphIndex, compare, details, hover, load, nodes_at, outline, search, view
 
 LAYERS = 500
 MODULES = 10
@@ -160,6 +160,8 @@ def main() -> int:
     modules = [f"scope:Net/block_{at}/Dense_{module}" for at in range(LAYERS) for module in range(MODULES)]
     everything = [*blocks, *modules]
     page = view(index)
+    shorter: Any = load(capture(LAYERS - 1))
+    earlier = GraphIndex(shorter)
     baseline = median_ms(lambda _: msgspec.json.encode(page.nodes) + msgspec.json.encode(page.edges))
     deep = [*blocks, *modules[:200]]
     middle = view(index, deep).next_cursor
@@ -174,6 +176,18 @@ def main() -> int:
             median_ms(lambda _: view(index, everything, None, far)),
             True,
         ),
+        ("view: folded, first page", median_ms(lambda _: view(index, fold=True)), True),
+        (
+            "view: folded, a block opened, another instance",
+            median_ms(lambda at: view(index, blocks[:1], fold=True, instances={blocks[0]: at + 1})),
+            True,
+        ),
+        (
+            "view: noise hidden, a page with 700 scopes opened",
+            median_ms(lambda _: view(index, deep, hide=["constant", "shape"])),
+            True,
+        ),
+        ("compare with a capture of one layer less", once_ms(lambda: compare(index, earlier)), False),
         (
             "details of an operation",
             median_ms(lambda at: details(index, f"op:Net/block_{at}/Dense_3/dot_general.4")),

@@ -32,6 +32,8 @@ class Fold:
     entry: dict[int, int] = field(default_factory=dict[int, int])
     """Value that a member reads from the one before it → what the first member reads in its place."""
     differences: list[Difference] = field(default_factory=list["Difference"])
+    costs: t.Costs | None = None
+    """Of all members, once they were asked for."""
     positions: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
     inner: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     made: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
@@ -104,6 +106,8 @@ def instances_to_see(graph: Graph, scope: int) -> dict[str, int]:
 
 def fold_info(graph: Graph, fold: Fold, instance: int) -> t.FoldInfo:
     members = fold.members
+    if fold.costs is None:
+        fold.costs = scopes_costs(graph, members)
     return t.FoldInfo(
         count=len(members),
         first=_label(graph, members[0]),
@@ -111,7 +115,7 @@ def fold_info(graph: Graph, fold: Fold, instance: int) -> t.FoldInfo:
         instance=instance,
         shown=graph.scope_node_id(members[instance]),
         operations=len(members) * len(fold.operations[0]),
-        costs=scopes_costs(graph, members),
+        costs=fold.costs,
         chained=bool(fold.entry),
         differences=len(fold.differences),
     )
