@@ -293,7 +293,7 @@ function placeAcross(part: Part): void {
     }
   }
   const order = leftToRight(blocks);
-  pushRight(order, Number.NEGATIVE_INFINITY);
+  pushRight(order);
   const edge = extent(order);
   for (const block of order) block.want = block.x;
   pushLeft(order, edge);
@@ -330,9 +330,9 @@ function leftToRight(blocks: Block[]): Block[] {
   return order;
 }
 
-function pushRight(order: Block[], from: number): void {
+function pushRight(order: Block[]): void {
   for (const block of order) {
-    let x = from === Number.NEGATIVE_INFINITY ? 0 : from;
+    let x = 0;
     for (let i = 0; i < block.lefts.length; i++) {
       x = Math.max(x, (block.lefts[i] as Block).x + (block.leftGaps[i] as number));
     }
@@ -482,10 +482,8 @@ function placeDown(part: Part): void {
     }
     for (const cell of layer) {
       const spare = height - cell.height;
-      let down = spare / 2;
-      if (cell.bottoms.length === 0 && cell.tops.length > 0 && height > LOW_ROW) down = 0;
-      else if (cell.tops.length === 0 && height > LOW_ROW) down = spare;
-      else if (height > LOW_ROW) down = 0;
+      const isSource = cell.tops.length === 0;
+      const down = height <= LOW_ROW ? spare / 2 : isSource ? spare : 0;
       cell.y = y + down;
     }
     part.layerTop.push(y);
