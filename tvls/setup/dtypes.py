@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from typing import Final, Literal
 
 import msgspec
@@ -14,14 +15,14 @@ Family = Literal["bool", "int", "uint", "float", "complex", "key"]
 class DType(msgspec.Struct, frozen=True):
     """An element type.
 
-    `low` and `high` bound the integers it holds without loss of range; None where there is no such bound.
+    `low` and `high` are its least and greatest finite number, of a complex type those of either part; None for keys.
     """
 
     name: str
     family: Family
     bits: int
-    low: int | None = None
-    high: int | None = None
+    low: int | float | None = None
+    high: int | float | None = None
 
 
 def _integers(family: Literal["int", "uint"], bits: int) -> DType:
@@ -30,23 +31,26 @@ def _integers(family: Literal["int", "uint"], bits: int) -> DType:
 
 
 _WIDTHS: Final = (1, 2, 4, 8, 16, 32, 64)
-_FLOATS: Final = {
-    "float16": 16,
-    "float32": 32,
-    "float64": 64,
-    "bfloat16": 16,
-    "float4_e2m1fn": 4,
-    "float6_e2m3fn": 6,
-    "float6_e3m2fn": 6,
-    "float8_e3m4": 8,
-    "float8_e4m3": 8,
-    "float8_e4m3b11fnuz": 8,
-    "float8_e4m3fn": 8,
-    "float8_e4m3fnuz": 8,
-    "float8_e5m2": 8,
-    "float8_e5m2fnuz": 8,
-    "float8_e8m0fnu": 8,
+_FLOATS: Final[dict[str, tuple[int, float]]] = {
+    # Bits, and the greatest finite number.
+    "float16": (16, 65504.0),
+    "float32": (32, (2 - 2.0**-23) * 2.0**127),
+    "float64": (64, sys.float_info.max),
+    "bfloat16": (16, (2 - 2.0**-7) * 2.0**127),
+    "float4_e2m1fn": (4, 6.0),
+    "float6_e2m3fn": (6, 7.5),
+    "float6_e3m2fn": (6, 28.0),
+    "float8_e3m4": (8, 15.5),
+    "float8_e4m3": (8, 240.0),
+    "float8_e4m3b11fnuz": (8, 30.0),
+    "float8_e4m3fn": (8, 448.0),
+    "float8_e4m3fnuz": (8, 240.0),
+    "float8_e5m2": (8, 57344.0),
+    "float8_e5m2fnuz": (8, 57344.0),
+    "float8_e8m0fnu": (8, 2.0**127),
 }
+_LEAST: Final = {"float8_e8m0fnu": 2.0**-127}
+"""Of the types that are not symmetric: powers of two alone."""
 
 DTYPES: Final[dict[str, DType]] = {
     dtype.name: dtype
@@ -54,9 +58,9 @@ DTYPES: Final[dict[str, DType]] = {
         DType("bool", "bool", 8, 0, 1),
         *(_integers("int", bits) for bits in _WIDTHS),
         *(_integers("uint", bits) for bits in _WIDTHS),
-        *(DType(name, "float", bits) for name, bits in _FLOATS.items()),
-        DType("complex64", "complex", 64),
-        DType("complex128", "complex", 128),
+        *(DType(name, "float", bits, _LEAST.get(name, -high), high) for name, (bits, high) in _FLOATS.items()),
+        DType("complex64", "complex", 64, -_FLOATS["float32"][1], _FLOATS["float32"][1]),
+        DType("complex128", "complex", 128, -_FLOATS["float64"][1], _FLOATS["float64"][1]),
     )
 }
 

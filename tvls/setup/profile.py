@@ -11,23 +11,11 @@ from tvls.capture.encoding import canonical_json, digest
 from tvls.setup.findings import Finding, describe, did_you_mean, is_error, unknown_keys
 from tvls.setup.keys import Key, show_key
 from tvls.setup.placeholders import find_asks, is_open, is_open_shape
+from tvls.setup.schema import CALL, FACTORY, PROFILE, choices
 from tvls.setup.values import check_value, check_values, walk_tensors_in
 
 Framework = Literal["jax", "torch"]
 
-PROFILE_KEYS: Final = (
-    "kind",
-    "framework",
-    "model",
-    "mode",
-    "device",
-    "grad_enabled",
-    "seed",
-    "init",
-    "inputs",
-)
-_CALL_KEYS: Final = ("args", "kwargs", "factory")
-_FACTORY_KEYS: Final = ("file", "callable", "kwargs")
 _DEVICE: Final = re.compile(r"cpu|cuda:(0|[1-9][0-9]{0,3})")
 
 
@@ -100,9 +88,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 def check_profile(table: dict[str, Any], name: str, found: list[Finding]) -> Profile | None:
     """The profile that `[profiles.NAME]` describes. Faults are added to `found`; None where one of them is an error."""
     at: Key = ("profiles", name)
-    mine: list[Finding] = unknown_keys(table, PROFILE_KEYS, at, "a profile")
-    _check_choice(table, "kind", ("model",), at, mine)
-    _check_choice(table, "mode", ("eval",), at, mine)
+    mine: list[Finding] = unknown_keys(table, PROFILE.keys, at, PROFILE.what)
+    _check_choice(table, "kind", at, mine)
+    _check_choice(table, "mode", at, mine)
     grad = table.get("grad_enabled", False)
     if not isinstance(grad, bool):
         mine.append(Finding((*at, "grad_enabled"), f"grad_enabled is false, not {describe(grad)}"))
@@ -186,7 +174,7 @@ def check_call(value: Any, at: Key, found: list[Finding]) -> Call | None:
         found.append(Finding(at, f"{at[-1]} is a table with args and kwargs, or a factory, not {describe(value)}"))
         return None
     table = cast("dict[str, Any]", value)
-    found += unknown_keys(table, _CALL_KEYS, at, str(at[-1]))
+    found += unknown_keys(table, CALL.keys, at, str(at[-1]))
     args, kwargs = table.get("args", []), table.get("kwargs", {})
     sound = True
     if not isinstance(args, list):
@@ -247,10 +235,11 @@ def _no_grad_arrays(call: Call, at: Key) -> list[Finding]:
     ]
 
 
-def _check_choice(table: dict[str, Any], key: str, choices: tuple[str, ...], at: Key, found: list[Finding]) -> None:
-    value = table.get(key, choices[0])
-    if value not in choices:
-        wanted = " or ".join(repr(choice) for choice in choices)
+def _check_choice(table: dict[str, Any], key: str, at: Key, found: list[Finding]) -> None:
+    allowed = choices(PROFILE.keys[key])
+    value = table.get(key, allowed[0])
+    if value not in allowed:
+        wanted = " or ".join(repr(choice) for choice in allowed)
         found.append(Finding((*at, key), f"{key} is {wanted}, not {describe(value)}"))
 
 
@@ -293,7 +282,7 @@ def _check_factory(value: Any, at: Key, found: list[Finding]) -> Factory | None:
         found.append(Finding(at, f"a factory is a table with file and callable, not {describe(value)}"))
         return None
     table = cast("dict[str, Any]", value)
-    found += unknown_keys(table, _FACTORY_KEYS, at, "a factory")
+    found += unknown_keys(table, FACTORY.keys, at, FACTORY.what)
     file, function, kwargs = table.get("file"), table.get("callable"), table.get("kwargs", {})
     sound = True
     for key, part in (("file", file), ("callable", function)):

@@ -14,6 +14,7 @@ from tvls.setup.findings import Finding, Severity, describe, is_error, unknown_k
 from tvls.setup.keys import Key, show_key
 from tvls.setup.positions import Place, Places, Span, find_endless_key, find_places
 from tvls.setup.profile import Profile, check_profile
+from tvls.setup.schema import SETUP
 
 SETUP_FILE: Final = "tensorviz.toml"
 VERSION: Final = 1
@@ -64,7 +65,7 @@ def read_setup(text: str) -> SetupFile:
     data, fault = _parse(text)
     if data is None:
         return SetupFile(problems=[fault] if fault else [], text=text)
-    found: list[Finding] = unknown_keys(data, ("version", "profiles"), (), "a setup file")
+    found: list[Finding] = unknown_keys(data, SETUP.keys, (), SETUP.what)
     version_found = _check_version(data)
     tables = data.get("profiles", {})
     if not isinstance(tables, dict):

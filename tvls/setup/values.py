@@ -10,21 +10,9 @@ from tvls.setup.dtypes import DType, resolve_dtype
 from tvls.setup.findings import Finding, describe, did_you_mean, is_error, unknown_keys
 from tvls.setup.keys import Key
 from tvls.setup.placeholders import ask, is_open, is_open_shape
+from tvls.setup.schema import DEFAULT_GENERATOR, DICT, GENERATORS, NONE, TENSOR, TUPLE, VALUE_KINDS
 
-VALUE_KINDS: Final = ("tensor", "tuple", "dict", "none")
-"""Beside the placeholder `ask`."""
 NOT_FILLED_IN: Final = 'this is not filled in yet; replace it by a value, such as 3, true, "text" or an array'
-GENERATORS: Final[dict[str, dict[str, Any]]] = {
-    # Parameters with their defaults; ... marks one that has to be given.
-    "full": {"value": ...},
-    "zeros": {},
-    "ones": {},
-    "arange": {"start": 0, "step": 1},
-    "normal": {"mean": 0, "std": 1},
-    "uniform": {"low": 0, "high": 1},
-    "randint": {"low": 0, "high": ...},
-}
-DEFAULT_GENERATOR: Final = {"kind": "ones"}
 
 _DEPTH: Final = 64
 _INT64: Final = (-(2**63), 2**63 - 1)
@@ -102,14 +90,14 @@ def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: in
         case "tensor":
             return _check_tensor(table, at, found)
         case "tuple":
-            found += unknown_keys(table, ("kind", "items"), at, "a tuple")
+            found += unknown_keys(table, TUPLE.keys, at, TUPLE.what)
             items = table.get("items", [])
             if not isinstance(items, list):
                 found.append(Finding((*at, "items"), f"items of a tuple are a list, not {describe(items)}"))
                 return None
             return {"kind": "tuple", "items": check_value(items, (*at, "items"), found, depth + 1)}
         case "dict":
-            found += unknown_keys(table, ("kind", "items"), at, "a table of kind 'dict'")
+            found += unknown_keys(table, DICT.keys, at, DICT.what)
             items = table.get("items", {})
             if not isinstance(items, dict):
                 found.append(Finding((*at, "items"), f"items of a dict are a table, not {describe(items)}"))
@@ -118,7 +106,7 @@ def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: in
             # Only a dictionary that has the key `kind` needs this spelling; the digest should not tell the two apart.
             return {"kind": "dict", "items": inner} if "kind" in inner else inner
         case "none":
-            found += unknown_keys(table, ("kind",), at, "a table of kind 'none'")
+            found += unknown_keys(table, NONE.keys, at, NONE.what)
             return {"kind": "none"}
         case "ask":
             found += unknown_keys(table, ("kind",), at, "a table of kind 'ask'")
@@ -138,7 +126,7 @@ def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: in
 
 
 def _check_tensor(table: dict[str, Any], at: Key, found: list[Finding]) -> dict[str, Any]:
-    found += unknown_keys(table, ("kind", "shape", "dtype", "requires_grad", "generator"), at, "a tensor")
+    found += unknown_keys(table, TENSOR.keys, at, TENSOR.what)
     tensor: dict[str, Any] = {"kind": "tensor"}
     if "shape" in table:
         tensor["shape"] = _check_shape(table["shape"], (*at, "shape"), found)
@@ -208,8 +196,8 @@ def _check_generator(generator: Any, dtype: DType | None, at: Key, found: list[F
         return {}
     table = cast("dict[str, Any]", generator)
     kind = table.get("kind")
-    parameters = GENERATORS.get(kind) if isinstance(kind, str) else None
-    if parameters is None:
+    known = GENERATORS.get(kind) if isinstance(kind, str) else None
+    if known is None:
         hint = did_you_mean(kind, GENERATORS) if isinstance(kind, str) else ""
         found.append(
             Finding((*at, "kind"), f"a generator's kind is one of {', '.join(GENERATORS)}, not {describe(kind)}{hint}")
@@ -217,13 +205,13 @@ def _check_generator(generator: Any, dtype: DType | None, at: Key, found: list[F
             else Finding(at, f"a generator needs its kind: one of {', '.join(GENERATORS)}", on="key")
         )
         return {}
-    found += unknown_keys(table, ("kind", *parameters), at, f"a generator of kind {kind!r}")
+    found += unknown_keys(table, ("kind", *known.parameters), at, f"a generator of kind {kind!r}")
     result: dict[str, Any] = {"kind": kind}
-    for name, default in parameters.items():
-        if name not in table and default is ...:
+    for name, parameter in known.parameters.items():
+        if name not in table and parameter.default is None:
             found.append(Finding(at, f"a generator of kind {kind!r} needs {name!r}", on="key"))
             continue
-        number = table.get(name, default)
+        number = table.get(name, parameter.default)
         result[name] = number
         if (fault := _number_fault(number, dtype, str(kind), name)) is not None:
             found.append(Finding((*at, name), f"{name} {fault}"))
@@ -233,6 +221,8 @@ def _check_generator(generator: Any, dtype: DType | None, at: Key, found: list[F
         found.append(Finding((*at, "high"), f"high must be above low, which is {result['low']}"))
     elif kind == "normal" and _is_number(result["std"]) and result["std"] < 0:
         found.append(Finding((*at, "std"), "std is a standard deviation and cannot be negative"))
+    elif kind == "bernoulli" and _is_number(result["p"]) and not 0 <= result["p"] <= 1:
+        found.append(Finding((*at, "p"), f"p is a probability from 0 to 1, not {result['p']}"))
     return result
 
 
@@ -252,22 +242,27 @@ def _is_empty_range(generator: dict[str, Any]) -> bool:
 
 def _number_fault(value: Any, dtype: DType | None, kind: str, name: str) -> str | None:
     """Why `value` cannot be used for a tensor of `dtype` as it is: nothing is rounded, wrapped or cut silently."""
-    if isinstance(value, bool):
-        return None if kind == "full" else f"is a number, not {describe(value)}"
+    if isinstance(value, bool) and kind != "full":
+        return f"is a number, not {describe(value)}"
     if not isinstance(value, (int, float)):
         return f"is a number, not {describe(value)}"
     if not math.isfinite(value):
         return f"must be finite, not {value}; make such a tensor in a factory"
     if isinstance(value, int) and not _INT64[0] <= value <= _INT64[1]:
         return "must fit 64 bits"
-    if dtype is None or dtype.low is None or dtype.high is None:
+    if dtype is None or dtype.low is None or dtype.high is None or kind == "bernoulli":
         return None
-    if isinstance(value, float) and not value.is_integer():
+    if dtype.family not in {"float", "complex"} and isinstance(value, float) and not value.is_integer():
         return f"is {value}, which {dtype.name} cannot hold"
-    if name == "step":  # a difference, not an element
+    if name in {"step", "std"}:  # a difference, not an element
         return None
     high = dtype.high + (kind == "randint" and name == "high")  # an exclusive bound
-    return None if dtype.low <= value <= high else f"is {value}, outside {dtype.name}'s {dtype.low}…{high}"
+    return None if dtype.low <= value <= high else f"is {value}, outside {_range(dtype)}"
+
+
+def _range(dtype: DType) -> str:
+    low, high = (f"{bound:.8g}" if isinstance(bound, float) else str(bound) for bound in (dtype.low, dtype.high))
+    return f"{dtype.name}'s {low}…{high}"
 
 
 def _arange_fault(generator: dict[str, Any], dtype: DType, shape: list[int] | None) -> str | None:
@@ -277,13 +272,15 @@ def _arange_fault(generator: dict[str, Any], dtype: DType, shape: list[int] | No
     return None if dtype.low <= last <= dtype.high else f"'arange' ends at {last}, which {dtype.name} cannot hold"
 
 
+_ALIKE: Final = {"bool": "bernoulli", "int": "randint", "uint": "randint", "float": "uniform", "complex": "uniform"}
+
+
 def _family_fault(kind: str, dtype: DType) -> str | None:
-    if kind in {"normal", "uniform"} and dtype.family not in {"float", "complex"}:
-        return f"{kind!r} draws real numbers, which {dtype.name} cannot hold; 'randint' draws integers"
-    if kind == "randint" and dtype.family not in {"int", "uint"}:
-        return (
-            f"'randint' draws integers, and {dtype.name} is no integer type; 'uniform' and 'normal' draw real numbers"
-        )
-    if kind == "arange" and dtype.family == "bool":
-        return "'arange' counts, which bool cannot hold"
-    return None
+    """Why a generator makes nothing that a type holds; what takes its place where it draws."""
+    if dtype.low is not None and dtype.low > 0 and kind in {"zeros", "normal"}:
+        return f"{kind!r} makes numbers that {dtype.name} does not have: it has no 0 and nothing negative"
+    if dtype.family in GENERATORS[kind].families:
+        return None
+    if kind == "arange":
+        return f"'arange' counts, which {dtype.name} cannot hold"
+    return f"{kind!r} draws no values of {dtype.name}; {_ALIKE[dtype.family]!r} does"

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Set
 
 from tvls.worker.classes import bound_arguments, class_of
 from tvls.worker.frameworks.jax import libraries as lib
-from tvls.worker.frameworks.jax.arrays import generated
+from tvls.worker.frameworks.jax.generators import generator
 from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox
 from tvls.worker.job import Job, SetupFault, type_name
 from tvls.worker.values import Budget, build_call
@@ -47,7 +47,7 @@ def build(job: Job, notes: List[str]) -> Any:
 
 
 def _fresh(job: Job, target: Any, saved: Dict[str, Any], notes: List[str]) -> Any:
-    call = build_call(saved, "init", Budget(job.limits), generated)
+    call = build_call(saved, "init", Budget(job.limits), generator(int(job.setup.get("seed", 0))))
     positional, named = bound_arguments(job.maker)
     wants_key = _wants_key(target, positional + len(call.args), {*named, *call.kwargs})
     seed = int(job.setup.get("seed", 0))

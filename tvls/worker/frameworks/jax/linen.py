@@ -8,9 +8,10 @@ from typing import Any, Callable, Dict, List, Sequence, Set, Tuple, TypeVar, cas
 
 from tvls.worker.classes import class_of
 from tvls.worker.frameworks.jax import libraries as lib
-from tvls.worker.frameworks.jax.arrays import abstract, generated, placement
+from tvls.worker.frameworks.jax.arrays import abstract, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
 from tvls.worker.frameworks.jax.failures import naming
+from tvls.worker.frameworks.jax.generators import generator
 from tvls.worker.frameworks.jax.internals import recorded_streams
 from tvls.worker.frameworks.jax.modules import Modules, recorded_modules
 from tvls.worker.frameworks.jax.tracing import Axes, Plan, Traced, axis_notes, trace, with_axes
@@ -79,7 +80,7 @@ def _build(job: Job) -> Any:
             )
             raise SetupFault("init", message, "init.factory")
         return model
-    call = build_call(saved, "init", Budget(job.limits), generated)
+    call = build_call(saved, "init", Budget(job.limits), generator(int(job.setup.get("seed", 0))))
     return job.maker(*call.args, **call.kwargs)
 
 

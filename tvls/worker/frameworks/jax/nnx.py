@@ -15,10 +15,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 from tvls.worker.classes import bound_arguments, class_of
 from tvls.worker.frameworks.jax import enclosed
 from tvls.worker.frameworks.jax import libraries as lib
-from tvls.worker.frameworks.jax.arrays import abstract, generated, is_array, placement
+from tvls.worker.frameworks.jax.arrays import abstract, is_array, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
 from tvls.worker.frameworks.jax.enclosed import Reference
 from tvls.worker.frameworks.jax.failures import is_library
+from tvls.worker.frameworks.jax.generators import generator
 from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox, place_modules
 from tvls.worker.frameworks.jax.internals import lacks_mesh
 from tvls.worker.frameworks.jax.modules import Modules
@@ -297,7 +298,7 @@ def _build(job: Job, notes: List[str]) -> Any:
             message = f"the init factory must return an instance of {target.__qualname__}, not {type_name(model)}"
             raise SetupFault("init", message, "init.factory")
         return model
-    call = build_call(saved, "init", Budget(job.limits), generated)
+    call = build_call(saved, "init", Budget(job.limits), generator(int(job.setup.get("seed", 0))))
     seed = int(job.setup.get("seed", 0))
     positional, named = bound_arguments(job.maker)
     streams = _streams_parameter(target, {**named, **call.kwargs}, positional + len(call.args))
