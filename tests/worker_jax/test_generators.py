@@ -31,7 +31,8 @@ class Net(nn.Module):
     def __call__(self, x):
         table = self.table
         if jax.dtypes.issubdtype(table.dtype, jax.dtypes.prng_key):
-            values = np.asarray(jax.random.key_data(table)).astype(float)
+            with jax.ensure_compile_time_eval():
+                values = np.asarray(jax.random.key_data(table)).astype(float)
         else:
             values = np.asarray(table)
             values = np.stack([values.real, values.imag]) if values.dtype.kind == "c" else values
