@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 import tvls
-from tvls import graph, setup_forms
+from tvls import graph, setup_forms, setup_workspace
 from tvls.analysis.client import Analysis, AnalysisError
 from tvls.analysis.types import FileTargets, FoundTarget, Parameter
 from tvls.capture.document import Failure, Frame
@@ -37,6 +37,8 @@ from tvls.protocol.errors import TvlsError
 from tvls.selecting import list_interpreters, probe_interpreter, select_interpreter
 from tvls.settings import Settings
 from tvls.setup.inline import inline_profile
+from tvls.setup.keys import show_key
+from tvls.setup.language.tables import Workspace
 from tvls.setup.profile import Profile
 from tvls.setup.read import SETUP_FILE, Problem, SetupFile, broken_for, profiles_for, read_setup
 from tvls.tracing.pool import WorkerPool
@@ -183,8 +185,40 @@ class Session:
             self._setups[folder] = known
         return known[1]
 
-    def setup_problems(self, folder: Path) -> list[Problem]:
-        return self.setup(folder).problems
+    async def setup_problems(self, folder: Path) -> list[Problem]:
+        """Mistakes of the setup file, and what in it does not fit the workspace."""
+        setup = self.setup(folder)
+        with _analysis_faults():
+            problems = [*setup.problems, *await setup_workspace.problems_of(self.tools, folder, setup)]
+        known = {problem.key for problem in problems}
+        return problems + [problem for problem in self._failed_setups(folder) if problem.key not in known]
+
+    def _failed_setups(self, folder: Path) -> list[Problem]:
+        """Traces that failed over a value of the setup file, and over no line of code."""
+        setup = self.setup(folder)
+        problems: list[Problem] = []
+        for failed in self.tools.captures.failures():
+            detail, profile = failed.failure["failure"], failed.origin.profile
+            key = detail.get("key")
+            if failed.origin.folder != folder or profile.name is None or key is None or self._stale(failed):
+                continue
+            full = f"{show_key(profile.key)}.{key}"
+            problems.append(
+                Problem(key=full, message=report_message(failed.failure), profile=profile.name, span=setup.locate(full))
+            )
+        return problems
+
+    async def workspace_of_setup(self, folder: Path) -> Workspace:
+        """What the setup file of a workspace folder can name."""
+        with _analysis_faults():
+            return await setup_workspace.workspace_of(self.tools, folder)
+
+    def profile_state(self, folder: Path, name: str) -> t.TargetState:
+        """State of the newest graph of a profile."""
+        for opened in self.tools.captures:
+            if opened.origin.folder == folder and opened.origin.profile.name == name:
+                return self._freshness(opened)
+        return "ready" if name in self.setup(folder).profiles else "noSetup"
 
     async def setup_draft(self, params: ts.SetupDraftParams) -> ts.SetupForm:
         """A draft is the form without changes."""
@@ -308,13 +342,8 @@ class Session:
 
     async def _target_of(self, folder: Path, module: str, qualname: str) -> FoundTarget | None:
         """The discovered target that a profile means; None for a model of an installed library."""
-        relative = Path(*module.split("."))
-        for root in (folder, folder / "src"):
-            for path in (root / relative.with_suffix(".py"), root / relative / "__init__.py"):
-                if path.is_file():
-                    found = await self._targets(path)
-                    return next((item for item in found.targets if item.name == qualname), None)
-        return None
+        with _analysis_faults():
+            return await setup_workspace.target_of(self.tools, folder, module, qualname)
 
     def _profile(self, folder: Path, target: FoundTarget, params: t.OpenParams) -> Profile:
         """The setup that the request means: its own, the named profile, else the first of the target."""

@@ -9,6 +9,7 @@ from lsprotocol import types as lsp
 
 from tvls.capture.document import Frame
 from tvls.protocol import types as t
+from tvls.protocol.errors import TvlsError
 from tvls.server.state import Server
 from tvls.setup.positions import Span
 from tvls.setup.read import SETUP_FILE, Problem
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 SOURCE: Final = "tvls"
 
 
-def publish(server: Server) -> None:
+async def publish(server: Server) -> None:
     """Sends the diagnostics of each file whose diagnostics changed; an empty list clears them."""
     now: dict[Path, list[lsp.Diagnostic]] = {}
     for path in _files(server):
@@ -27,7 +28,7 @@ def publish(server: Server) -> None:
         if found:
             now[path] = found
     for folder in server.session.folders:
-        problems = server.session.setup_problems(folder)
+        problems = await _setup_problems(server, folder)
         if problems:
             now[folder / SETUP_FILE] = [_of_problem(server, folder / SETUP_FILE, problem) for problem in problems]
     for path in now.keys() | server.shown.diagnostics.keys():
@@ -36,6 +37,14 @@ def publish(server: Server) -> None:
                 lsp.PublishDiagnosticsParams(uri=server.documents.uri(path), diagnostics=now.get(path, []))
             )
     server.shown.diagnostics = now
+
+
+async def _setup_problems(server: Server, folder: Path) -> list[Problem]:
+    try:
+        return await server.session.setup_problems(folder)
+    except TvlsError as error:  # models cannot be looked for: the mistakes of the file itself stay
+        server.log(lsp.MessageType.Warning, error.message)
+        return server.session.setup(folder).problems
 
 
 def _files(server: Server) -> set[Path]:

@@ -65,6 +65,10 @@ class Text:
         line = bisect_right(self.starts, offset) - 1
         return lsp.Position(line, from_index(self.line(line), offset - self.starts[line], encoding))
 
+    def range(self, start: int, end: int, encoding: Encoding) -> lsp.Range:
+        """LSP range of two offsets."""
+        return lsp.Range(start=self.position_at(start, encoding), end=self.position_at(end, encoding))
+
     def position(self, line: int, byte_column: int, encoding: Encoding) -> t.Position:
         """LSP position of a 0-based line and UTF-8 byte column."""
         if line >= self.line_count:

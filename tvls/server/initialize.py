@@ -14,6 +14,7 @@ from tvls.protocol.registry import METHODS
 from tvls.server import configuration, sync
 from tvls.server.code_action import KINDS
 from tvls.server.commands import COMMANDS
+from tvls.server.completion import TRIGGERS
 from tvls.server.host import EditorHost
 from tvls.server.requests import REQUESTS
 from tvls.server.state import Server, client_features
@@ -60,6 +61,7 @@ def folders_of(params: lsp.InitializeParams) -> list[Path]:
 
 
 def capabilities(server: Server) -> lsp.ServerCapabilities:
+    dynamic = server.features.dynamic  # only of use in `tensorviz.toml`: registered for it alone where that is possible
     return lsp.ServerCapabilities(
         position_encoding=lsp.PositionEncodingKind(server.features.encoding),
         text_document_sync=lsp.TextDocumentSyncOptions(
@@ -68,6 +70,11 @@ def capabilities(server: Server) -> lsp.ServerCapabilities:
         code_lens_provider=lsp.CodeLensOptions(resolve_provider=False),
         code_action_provider=lsp.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=False),
         hover_provider=True,
+        completion_provider=None
+        if lsp.TEXT_DOCUMENT_COMPLETION in dynamic
+        else lsp.CompletionOptions(trigger_characters=list(TRIGGERS)),
+        definition_provider=lsp.TEXT_DOCUMENT_DEFINITION not in dynamic or None,
+        document_symbol_provider=lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL not in dynamic or None,
         execute_command_provider=lsp.ExecuteCommandOptions(commands=list(COMMANDS), work_done_progress=True),
         workspace=lsp.WorkspaceOptions(
             workspace_folders=lsp.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True)

@@ -18,6 +18,9 @@ from tvls.host import Host
 from tvls.server import commands, configuration, initialize, loop, stdio, sync
 from tvls.server.code_action import code_action
 from tvls.server.code_lens import code_lens
+from tvls.server.completion import completion
+from tvls.server.definition import definition
+from tvls.server.document_symbol import document_symbol
 from tvls.server.documents import Documents
 from tvls.server.hover import hover
 from tvls.server.requests import REQUESTS
@@ -43,6 +46,9 @@ def build(make_session: Callable[[Host, Settings], Session]) -> Server:
         lsp.TEXT_DOCUMENT_CODE_LENS: code_lens,
         lsp.TEXT_DOCUMENT_CODE_ACTION: code_action,
         lsp.TEXT_DOCUMENT_HOVER: hover,
+        lsp.TEXT_DOCUMENT_COMPLETION: completion,
+        lsp.TEXT_DOCUMENT_DEFINITION: definition,
+        lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: document_symbol,
         lsp.WORKSPACE_EXECUTE_COMMAND: commands.execute,
         **REQUESTS,
     }.items():

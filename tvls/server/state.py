@@ -45,6 +45,11 @@ class ClientFeatures:
     configuration: bool = False
     watch_configuration: bool = False
     markdown: bool = True
+    snippets: bool = False
+    completion_markdown: bool = False
+    nested_symbols: bool = False
+    dynamic: frozenset[str] = frozenset()
+    """Methods of text documents that can be registered for some documents alone, after the handshake."""
     code_action_literals: bool = False
     related_information: bool = False
     own_canvas: bool = False
@@ -108,6 +113,8 @@ def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> C
     action = text.code_action if text else None
     diagnostics = text.publish_diagnostics if text else None
     formats = hover.content_format if hover else None
+    item = text.completion.completion_item if text and text.completion else None
+    symbols = text.document_symbol if text else None
     experimental = _table(capabilities.experimental)
     ours = _table(experimental.get("tvls"))
     commands = _commands(experimental.get("commands"))
@@ -126,6 +133,10 @@ def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> C
         configuration=bool(workspace and workspace.configuration),
         watch_configuration=bool(changed and changed.dynamic_registration),
         markdown=formats is None or lsp.MarkupKind.Markdown in formats,
+        snippets=bool(item and item.snippet_support),
+        completion_markdown=lsp.MarkupKind.Markdown in ((item and item.documentation_format) or ()),
+        nested_symbols=bool(symbols and symbols.hierarchical_document_symbol_support),
+        dynamic=frozenset(_dynamic(text)),
         code_action_literals=bool(action and action.code_action_literal_support),
         related_information=bool(diagnostics and diagnostics.related_information),
         own_canvas=OPEN_IN_CLIENT in commands,
@@ -133,6 +144,17 @@ def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> C
         capture_state=bool(ours.get("captureState")),
         commands=commands,
     )
+
+
+def _dynamic(text: lsp.TextDocumentClientCapabilities | None) -> list[str]:
+    if text is None:
+        return []
+    offered = {
+        lsp.TEXT_DOCUMENT_COMPLETION: text.completion,
+        lsp.TEXT_DOCUMENT_DEFINITION: text.definition,
+        lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: text.document_symbol,
+    }
+    return [method for method, options in offered.items() if options is not None and options.dynamic_registration]
 
 
 def _table(value: object) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from pathlib import Path
 from lsprotocol import types as lsp
 
 from tvls.server import updates
+from tvls.server.completion import TRIGGERS
 from tvls.server.state import Server
+from tvls.setup.read import SETUP_FILE
 from tvls.uris import is_file_uri, to_path
 
 logger = logging.getLogger(__name__)
@@ -78,5 +80,20 @@ async def register(server: Server) -> None:
                 register_options=lsp.DidChangeConfigurationRegistrationOptions(section="tvls"),
             )
         )
+    for method in sorted(server.features.dynamic):
+        registrations.append(lsp.Registration(id=f"tvls-{method}", method=method, register_options=_options(method)))
     if registrations:
         await server.client.client_register_capability_async(lsp.RegistrationParams(registrations=registrations))
+
+
+def _options(
+    method: str,
+) -> lsp.CompletionRegistrationOptions | lsp.DefinitionRegistrationOptions | lsp.DocumentSymbolRegistrationOptions:
+    selector = [lsp.TextDocumentFilterPattern(pattern=f"**/{SETUP_FILE}")]
+    match method:
+        case lsp.TEXT_DOCUMENT_COMPLETION:
+            return lsp.CompletionRegistrationOptions(document_selector=selector, trigger_characters=list(TRIGGERS))
+        case lsp.TEXT_DOCUMENT_DEFINITION:
+            return lsp.DefinitionRegistrationOptions(document_selector=selector)
+        case _:
+            return lsp.DocumentSymbolRegistrationOptions(document_selector=selector)

@@ -51,10 +51,12 @@ def find_places(text: str) -> Places:
     for node in nodes(read_document(text)):
         if node.path in places:
             continue
-        value = None if node.value is None else lines.span(node.value.start, node.value.end)
+        value = None
+        if node.value is not None and (node.value.kind != "missing" or node.part is None):
+            value = lines.span(node.value.start, node.value.end)
         key = value if node.part is None else lines.span(node.part.start, node.part.end)
         if key is not None:
-            places[node.path] = Place(key, key if value is None or node.value.kind == "missing" else value)
+            places[node.path] = Place(key, value or key)
     return places
 
 

@@ -103,7 +103,7 @@ def read_document(text: str) -> Document:
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 0
+        self.at: int = 0
         self.comments: list[tuple[int, int]] = []
 
     def document(self) -> Document:

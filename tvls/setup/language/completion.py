@@ -152,7 +152,8 @@ def _values(around: Around, cursor: Cursor, workspace: Workspace) -> Iterator[It
                 yield Item(_label(text), "value", text, describe.parameter(parameter))
             elif text.startswith('"'):
                 yield Item(text[1:-1], "value", text[1:-1], describe.parameter(parameter))
-    if is_value(path) and fact is None and not quoted and "factory" not in path[:4]:
+    plain = found is not None and value_kind(found[0]) == "value"
+    if is_value(path) and fact is None and not quoted and not plain and "factory" not in path[:4]:
         seen = [] if found is None else [_label(text) for text in _values_of(found[0], True)]
         for text, detail in (
             (TENSOR_SNIPPET, "an array"),

@@ -25,7 +25,16 @@ class Definition(msgspec.Struct, frozen=True):
 class PythonFile(msgspec.Struct, frozen=True):
     definitions: list[Definition]
     complete: bool
-    """The file has no other names: it imports no `*`, and makes none when it is asked."""
+    """The file has no other top-level names: it imports no `*`, and makes none when it is asked."""
+    bare: frozenset[str]
+    """Classes without bases, which have no methods but their own."""
+
+    def lacks(self, name: str) -> bool:
+        """Whether the file surely has no such name."""
+        head, _, rest = name.partition(".")
+        if self.find(head) is None:
+            return self.complete
+        return bool(rest) and head in self.bare and self.find(name) is None
 
     def find(self, name: str) -> Definition | None:
         return next((item for item in self.definitions if item.name == name), None)
@@ -39,6 +48,7 @@ def read_python(text: str) -> PythonFile | None:
         return None
     found: dict[str, Definition] = {}
     complete = True
+    bare: set[str] = set()
     for node in _statements(tree.body):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -50,7 +60,8 @@ def read_python(text: str) -> PythonFile | None:
                     if isinstance(member, ast.FunctionDef) and _is_static(member):
                         name = f"{node.name}.{member.name}"
                         found[name] = _function(member, name, text, bound=_decorated(member, "classmethod"))
-                complete = complete and not node.bases  # of which it inherits more
+                if not node.bases and not node.decorator_list and not node.keywords:
+                    bare.add(node.name)
             case ast.Import() | ast.ImportFrom():
                 for alias in node.names:
                     complete = complete and alias.name != "*"
@@ -65,7 +76,7 @@ def read_python(text: str) -> PythonFile | None:
                             found[name.id] = Definition(name.id, name.lineno, name.col_offset, end)
             case _:
                 pass
-    return PythonFile(list(found.values()), complete)
+    return PythonFile(list(found.values()), complete, frozenset(bare))
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
