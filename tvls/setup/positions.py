@@ -67,3 +67,17 @@ def find_endless_key(text: str) -> Span | None:
     endless = (parts for parts in keys(read_document(text)) if len(parts) > MOST_PARTS)
     parts = next(endless, None)
     return None if parts is None else Lines(text).span(parts[0].start, parts[-1].end)
+
+
+def find_duplicate(text: str) -> tuple[Key, Span, Span] | None:
+    """The first key, or table by its header, that is given a second time, with both places."""
+    seen: dict[Key, tuple[int, int]] = {}
+    for node in nodes(read_document(text)):
+        if node.part is None or (node.value is None and not node.header):
+            continue
+        here = node.part.start, node.part.end
+        first = seen.setdefault(node.path, here)
+        if first != here:
+            lines = Lines(text)
+            return node.path, lines.span(*first), lines.span(*here)
+    return None

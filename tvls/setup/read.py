@@ -12,7 +12,7 @@ import msgspec
 from tvls.protocol.types import SetupProblem
 from tvls.setup.findings import Finding, Severity, describe, is_error, unknown_keys
 from tvls.setup.keys import Key, show_key
-from tvls.setup.positions import Place, Places, Span, find_endless_key, find_places
+from tvls.setup.positions import Place, Places, Span, find_duplicate, find_endless_key, find_places
 from tvls.setup.profile import Profile, check_profile
 from tvls.setup.schema import SETUP
 
@@ -20,6 +20,7 @@ SETUP_FILE: Final = "tensorviz.toml"
 VERSION: Final = 1
 
 _MAX_LENGTH: Final = 4_000_000
+_TWICE: Final = re.compile(r"Cannot (overwrite|declare|mutate)|Duplicate")
 _AT: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -145,6 +146,10 @@ def _parse(text: str) -> tuple[dict[str, Any] | None, Problem | None]:
         return tomllib.loads(text), None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
+        if _TWICE.match(message) and (found := find_duplicate(text)) is not None:
+            key, first, second = found
+            message = f"{show_key(key)} is given twice; first on line {first.line + 1}"
+            return None, Problem(key="", message=f"not valid TOML: {message}", span=second)
         where = _AT.search(message)
         if where and where[1]:
             span = _span_at(text, int(where[1]) - 1, int(where[2]) - 1)

@@ -325,7 +325,7 @@ class Node:
     """Where its name stands; None for an element of a list."""
     value: Value | None
     header: bool = False
-    """Its name is the last one of a header."""
+    """Its name is the last one of a header of a single table."""
 
 
 def nodes(document: Document) -> Iterator[Node]:
@@ -354,7 +354,7 @@ def _headers(document: Document) -> Iterator[tuple[Header, Key, list[Node]]]:
         for index, part in enumerate(header.parts[:MOST_PARTS]):
             path = (*path, part.name)
             last = index == len(header.parts) - 1
-            above.append(Node(path, part, None, header=last))
+            above.append(Node(path, part, None, header=last and not header.array))
             if last and header.array:
                 counts[path] = counts.get(path, -1) + 1
             if path in counts:

@@ -2,38 +2,77 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
-from types import ModuleType
-from typing import Any, List, Mapping, Optional
+from types import CodeType, ModuleType
+from typing import Any, Dict, List, Mapping, Optional, Tuple, cast
 
 from tvls.capture.limits import Limits
 from tvls.worker.job import SetupFault
 from tvls.worker.modules import file_of
 from tvls.worker.values import Budget, TensorSpec, build_call
 
+Place = Tuple[str, str, int]
+"""File, name and first line of a function."""
 
-def call_factory(workspace: str, roots: List[str], spec: Mapping[str, Any], key: str = "factory") -> object:
+
+def call_factory(
+    workspace: str, roots: List[str], spec: Mapping[str, Any], key: str, made_by: Dict[str, Place]
+) -> object:
     """Load `spec["file"]` (workspace-relative), call `spec["callable"]` with `spec["kwargs"]`, return what it returns.
 
-    `roots` are the import roots of the workspace. SetupFault where the factory is not to be found, or not the
-    workspace's own; what the factory raises passes through.
+    `roots` are the import roots of the workspace; `key` is the factory's place in the setup, under which `made_by` gets
+    to know the function. SetupFault where the factory is not to be found, is not the workspace's own, or cannot take
+    the arguments; what the factory raises passes through.
     """
     for name in ("file", "callable"):
         if not isinstance(spec.get(name), str) or not spec[name]:
             raise SetupFault("setup", f"a factory needs {name!r}, a string", f"{key}.{name}")
     filename = _inside(workspace, spec["file"], f"{key}.file")
-    value: Any = load_file(filename, roots)
-    for part in spec["callable"].split("."):
-        if not hasattr(value, part):
-            raise SetupFault("setup", f"{spec['file']} has no {spec['callable']!r}", f"{key}.callable")
-        value = getattr(value, part)
+    value = _named(load_file(filename, roots), spec, f"{key}.callable")
     if not callable(value):
         raise SetupFault("setup", f"{spec['callable']!r} in {spec['file']} is not callable", f"{key}.callable")
+    place = _place_of(value, spec["callable"])
+    if place is not None:
+        made_by[key] = place
     call = build_call({"kwargs": spec.get("kwargs", {})}, key, Budget(Limits()), _no_tensor)
-    return value(**call.kwargs)
+    try:
+        return value(**call.kwargs)
+    except TypeError as error:
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            raise  # from inside the factory
+        message = f"the factory cannot be called with its kwargs: {error}"
+        raise SetupFault("setup", message, f"{key}.kwargs") from error
+
+
+def _named(module: ModuleType, spec: Mapping[str, Any], key: str) -> Any:
+    value: Any = module
+    for part in spec["callable"].split("."):
+        if not hasattr(value, part):
+            names = [name for name in dir(value) if not name.startswith("__") and callable(getattr(value, name, None))]
+            close = difflib.get_close_matches(part, names, n=3)
+            hint = f"; did you mean {' or '.join(close)}?" if close else ""
+            raise SetupFault("setup", f"{spec['file']} has no {spec['callable']!r}{hint}", key)
+        value = getattr(value, part)
+    return value
+
+
+def _place_of(value: Any, name: str) -> Optional[Place]:
+    """Where a factory is defined; None for what has no code of its own, such as an instance of a library's class."""
+    while isinstance(value, functools.partial):
+        value = cast("functools.partial[Any]", value).func
+    if isinstance(value, type):
+        value = value.__dict__.get("__init__")
+    try:
+        code = getattr(inspect.unwrap(value), "__code__", None)
+    except ValueError:  # it is its own `__wrapped__`
+        return None
+    return (code.co_filename, name, code.co_firstlineno) if isinstance(code, CodeType) else None
 
 
 def _no_tensor(tensor: TensorSpec) -> object:

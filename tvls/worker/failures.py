@@ -7,10 +7,11 @@ import dataclasses
 import os
 import re
 import sys
-from typing import Any, Iterable, List, Optional, Sequence, Tuple, cast
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, cast
 
 from tvls.capture.document import FailureDetail, Frame, Phase
 from tvls.capture.limits import LimitExceeded, Limits
+from tvls.worker.factories import Place
 from tvls.worker.frames import make_frame, traceback_frames
 from tvls.worker.job import SetupFault
 from tvls.worker.places import Places
@@ -43,10 +44,13 @@ class FrameworkMissing(Exception):  # noqa: N818  (a state of the environment)
     """The framework cannot be imported in this interpreter."""
 
 
-def describe(fault: BaseException, phase: str, places: Places, limits: Limits, adapter: Any) -> FailureDetail:
-    """The `failure` of a document. `adapter` is the framework's, or None where it could not be loaded."""
+def describe(
+    fault: BaseException, phase: str, places: Places, limits: Limits, adapter: Any, made_by: Mapping[str, Place]
+) -> FailureDetail:
+    """The `failure` of a document. `adapter` is the framework's, or None where it could not be loaded; `made_by` are
+    the factories that were called, by their key in the setup."""
     try:
-        return _describe(fault, phase, places, limits, adapter)
+        return _describe(fault, phase, places, limits, adapter, made_by)
     except BaseException as second:  # noqa: BLE001 - an exception of the user's may raise at every question about it
         return _bare(fault, second, phase, places)
 
@@ -67,7 +71,9 @@ def _bare(fault: BaseException, second: BaseException, phase: str, places: Place
     }
 
 
-def _describe(fault: BaseException, phase: str, places: Places, limits: Limits, adapter: Any) -> FailureDetail:
+def _describe(
+    fault: BaseException, phase: str, places: Places, limits: Limits, adapter: Any, made_by: Mapping[str, Place]
+) -> FailureDetail:
     machinery: Tuple[str, ...] = getattr(adapter, "MACHINERY", ())
     full = _text(fault)
     known = _explained(fault, full, adapter) or _plain(fault, full, places) or Explanation()
@@ -92,7 +98,8 @@ def _describe(fault: BaseException, phase: str, places: Places, limits: Limits, 
     elif isinstance(fault, SetupFault):
         detail["kind"] = fault.kind
         detail["message"] = places.clean(fault.message)
-        detail["frames"] = []  # a mistake of the setup has no place in the program
+        factory = _factory_of(fault, made_by)  # any other mistake of the setup has no place in the program
+        detail["frames"] = [] if factory is None else [make_frame(places.portable(factory[0]), *factory[1:])]
         if fault.key is not None:
             detail["key"] = fault.key
         if fault.limit is not None:
@@ -104,6 +111,11 @@ def _describe(fault: BaseException, phase: str, places: Places, limits: Limits, 
     if detail["kind"] == "limit" and detail.get("limit") == "memory_bytes":
         detail["message"] = f"the trace needs more memory than the limit of {limits.memory_bytes:,} bytes allows"
     return detail
+
+
+def _factory_of(fault: SetupFault, made_by: Mapping[str, Place]) -> Optional[Place]:
+    """The factory whose result, or whose arguments, are at fault."""
+    return next((place for key, place in made_by.items() if fault.key in (key, f"{key}.kwargs")), None)
 
 
 def one_line(text: str) -> str:

@@ -53,6 +53,10 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None], preloaded: 
         yield
         state.enter(outer)  # not after an exception: a failure names the phase that it began in
 
+    def load_factory(spec: Mapping[str, Any]) -> object:
+        # a factory is called in the phase that is named like its part of the setup
+        return factories.call_factory(workspace, request["sysPath"], spec, f"{state.phase}.factory", state.made_by)
+
     sources.install()
     try:
         # before the framework is loaded: what that imports may be the workspace, where its own libraries are developed
@@ -76,7 +80,7 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None], preloaded: 
                 setup=setup,
                 limits=limits,
                 frames=frames,
-                load_factory=lambda spec: factories.call_factory(workspace, request["sysPath"], spec),
+                load_factory=load_factory,
                 phase=phase,
                 owner=owner,
             )
@@ -108,6 +112,8 @@ class _State:
         self.versions = {"python": platform.python_version()}
         self.probe: Optional[Probe] = None
         self.adapter: Any = None
+        self.made_by: Dict[str, factories.Place] = {}
+        """Factories that were called, by their key in the setup."""
 
     def enter(self, phase: str) -> None:
         self.phase = phase
@@ -291,7 +297,7 @@ def _encode(document: Dict[str, Any]) -> bytes:
 def _failure(
     request: Mapping[str, Any], fault: BaseException, state: _State, sources: SourceLog, limits: Limits
 ) -> Failure:
-    detail = failures.describe(fault, state.phase, sources.places, limits, state.adapter)
+    detail = failures.describe(fault, state.phase, sources.places, limits, state.adapter, state.made_by)
     target = _target(request)
     calls_it = detail["kind"] == "exception" and detail["phase"] in ("init", "trace")
     if calls_it and "path" in target and "line" in target and not any(frame["workspace"] for frame in detail["frames"]):
