@@ -229,8 +229,6 @@ FACTORY: Final = TableFact(
     },
 )
 
-_KIND_HELP: Final = "What this table stands for. Without it, a table is a dictionary."
-
 VALUE_KINDS: Final[dict[str, str]] = {
     "tensor": "An array, by its shape and dtype.",
     "tuple": "A tuple of `items`.",
@@ -239,16 +237,19 @@ VALUE_KINDS: Final[dict[str, str]] = {
 }
 
 
-def _kind(name: str) -> KeyFact:
-    values = {f'"{kind}"': text for kind, text in VALUE_KINDS.items()}
-    return KeyFact(type="string", help=f"{_KIND_HELP} {VALUE_KINDS[name]}", required=True, values=values, closed=True)
-
+KIND: Final = KeyFact(
+    type="string",
+    help="What this table stands for. Without it, a table is a dictionary.",
+    required=True,
+    values={f'"{kind}"': text for kind, text in VALUE_KINDS.items()},
+    closed=True,
+)
 
 TENSOR: Final = TableFact(
     what="a tensor",
     help=VALUE_KINDS["tensor"],
     keys={
-        "kind": _kind("tensor"),
+        "kind": KIND,
         "shape": KeyFact(
             type="array of integers",
             help="Every dimension, outermost first; `[]` is a scalar. None of them is guessed.",
@@ -282,7 +283,7 @@ TUPLE: Final = TableFact(
     what="a tuple",
     help=VALUE_KINDS["tuple"],
     keys={
-        "kind": _kind("tuple"),
+        "kind": KIND,
         "items": KeyFact(type="array", help="The elements, in order.", default="[]", snippet=_LIST),
     },
 )
@@ -291,12 +292,12 @@ DICT: Final = TableFact(
     what="a table of kind 'dict'",
     help=VALUE_KINDS["dict"],
     keys={
-        "kind": _kind("dict"),
+        "kind": KIND,
         "items": KeyFact(type="table", help="The entries of the dictionary.", default="{}", snippet=_TABLE),
     },
 )
 
-NONE: Final = TableFact(what="a table of kind 'none'", help=VALUE_KINDS["none"], keys={"kind": _kind("none")})
+NONE: Final = TableFact(what="a table of kind 'none'", help=VALUE_KINDS["none"], keys={"kind": KIND})
 
 VALUE_TABLES: Final[dict[str, TableFact]] = {"tensor": TENSOR, "tuple": TUPLE, "dict": DICT, "none": NONE}
 

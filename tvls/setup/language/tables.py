@@ -11,7 +11,7 @@ from tvls.setup.kinds import ParameterLike
 from tvls.setup.language.cursor import Around
 from tvls.setup.language.python_file import Definition, PythonFile
 from tvls.setup.required import TargetLike, is_supplied
-from tvls.setup.schema import CALL, FACTORY, PROFILE, SETUP, VALUE_TABLES, KeyFact, TableFact, generator_table
+from tvls.setup.schema import CALL, FACTORY, KIND, PROFILE, SETUP, VALUE_TABLES, KeyFact, TableFact, generator_table
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ def fact_at(around: Around, path: Key) -> KeyFact | None:
     if not path or not isinstance(path[-1], str):
         return None
     table = table_at(around, path[:-1])
+    if table is None and path[-1] == "kind" and is_value(path[:-1]):
+        return KIND  # one that is being written
     return table.keys.get(path[-1]) if table is not None else None
 
 
