@@ -16,7 +16,7 @@ from tvls.setup.language.python_file import PythonFile, read_python
 from tvls.setup.language.tables import Workspace
 from tvls.setup.profile import Profile
 from tvls.setup.read import Problem, SetupFile, to_problems
-from tvls.setup.required import missing
+from tvls.setup.required import fit
 
 _MOST_FILES: Final = 5_000
 _SKIPPED: Final = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "env"})
@@ -53,17 +53,15 @@ async def problems_of(tools: Tools, folder: Path, setup: SetupFile) -> list[Prob
 
 def _needs(target: FoundTarget | None, profile: Profile, setup: SetupFile) -> list[Problem]:
     """Arguments that do not fit the signature, and places that are still to be filled in."""
-    wanted, unfit = missing(target, profile, setup)
+    wanted, unfit = fit(target, profile)
     at, name = show_key(profile.key), profile.name
-    problems = [
-        Problem(key=item.key, message=item.message, profile=name, span=setup.locate(item.key)) for item in unfit
-    ]
+    problems = to_problems(unfit, setup, name)
     for item in wanted:
         if item.required:
             field = item.key.rpartition(".")[2]
             what = f"its {field}" if field in ("shape", "dtype") else "a value"
             key, message = f"{at}.{item.key}", f"{item.parameter} still needs {what}"
-            place = setup.locate(key)
+            place = setup.locate(key, on="key")
             problems.append(Problem(key=key, message=message, severity="warning", profile=name, span=place))
     return problems
 

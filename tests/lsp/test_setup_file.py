@@ -180,7 +180,7 @@ async def test_completion(editor: Editor) -> None:  # R10
     editor.write(SETUP + '\n[profiles.new] # 😀\nmodel = "model:M')
     found = await editor.ask("completion", '"model:M')
     edits = {item["label"]: item["textEdit"] for item in found["items"]}
-    assert set(edits) == {"model:MLP", "model:net"}
+    assert set(edits) == {"model:MLP", "model:net", "batch:example"}
     assert editor.marked(edits["model:MLP"]["range"]) == "model:M"
     assert "class MLP(width: int = 8)" in found["items"][0]["documentation"]["value"] or "def net" in str(found)
 

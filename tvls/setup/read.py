@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -51,10 +51,10 @@ class SetupFile(msgspec.Struct, frozen=True, kw_only=True):
         """What concerns one profile: its own mistakes, and those of the whole file."""
         return [problem for problem in self.problems if problem.profile in (profile, None)]
 
-    def locate(self, key: str) -> Span | None:
-        """Where the value at `key` stands, or the nearest thing around it that the file has."""
+    def locate(self, key: str, on: Literal["key", "value"] = "value") -> Span | None:
+        """Where the value at `key` stands, or its name; of what is not there, the nearest around it."""
         place = _nearest(_places_by_name(self.text), key)
-        return place and place.value
+        return place and (place.value if on == "value" else place.key)
 
 
 def read_setup(text: str) -> SetupFile:

@@ -52,6 +52,13 @@ def missing(
     Without a profile everything is missing; without a target (a model of an installed library) only tensors can be
     incomplete. `setup_file`, where the profile comes from one, gives the problems their lines.
     """
+    wanted, found = fit(target, profile)
+    name = profile.name if profile else None
+    return wanted, [problem.to_wire() for problem in to_problems(found, setup_file if name else None, name)]
+
+
+def fit(target: TargetLike | None, profile: Profile | None) -> tuple[list[MissingValue], list[Finding]]:
+    """As `missing`, with what does not belong by its full key in the setup file."""
     wanted: list[MissingValue] = []
     found: list[Finding] = []
     if target is not None:
@@ -76,10 +83,8 @@ def missing(
             MissingValue(key=show_key(key), parameter=_parameter_at(key, target), kind="value", annotation=None)
             for key in incomplete_values(profile)
         ]
-    name = profile.name if profile else None
     at = profile.key if profile else ()
-    placed = [Finding((*at, *finding.key), finding.message, finding.severity, finding.on) for finding in found]
-    return wanted, [problem.to_wire() for problem in to_problems(placed, setup_file if name else None, name)]
+    return wanted, [Finding((*at, *finding.key), finding.message, finding.severity, finding.on) for finding in found]
 
 
 def _bind(
