@@ -371,7 +371,7 @@ def test_locate_falls_back_to_what_is_around() -> None:
     ("text", "line", "column"),
     [
         ("version = ", 0, 10),
-        ("a = 1\r\na = 2\r\n", 1, 5),
+        ("a = 1\r\na = 2\r\n", 1, 0),
         ('# é\n[profiles.x]\nmodel = "é" é', 2, 13),
         ('[profiles.x]\nmodel = """', 1, 11),
         ("\n\n[profiles", 2, 9),

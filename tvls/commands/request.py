@@ -48,7 +48,7 @@ def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
 def warn_of_setup(session: Session, folder: Path, params: t.OpenParams) -> None:
     """What is odd in the setup file, such as a key that nobody reads, where the file was used."""
     if params.setup is None:
-        for problem in session.setup_problems(folder):
+        for problem in session.setup(folder).problems:
             line = f":{problem.span.line + 1}" if problem.span else ""
             key = f"{problem.key}: " if problem.key else ""
             complain(f"{SETUP_FILE}{line}: {key}{problem.message}")

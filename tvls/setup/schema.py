@@ -299,7 +299,13 @@ DICT: Final = TableFact(
 
 NONE: Final = TableFact(what="a table of kind 'none'", help=VALUE_KINDS["none"], keys={"kind": KIND})
 
-VALUE_TABLES: Final[dict[str, TableFact]] = {"tensor": TENSOR, "tuple": TUPLE, "dict": DICT, "none": NONE}
+ASK: Final = TableFact(
+    what="a table of kind 'ask'",
+    help="A gap that is still to be filled in: put a value in its place.",
+    keys={"kind": KIND},
+)
+
+VALUE_TABLES: Final[dict[str, TableFact]] = {"tensor": TENSOR, "tuple": TUPLE, "dict": DICT, "none": NONE, "ask": ASK}
 
 
 def generator_table(kind: str | None) -> TableFact:

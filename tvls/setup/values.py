@@ -10,7 +10,7 @@ from tvls.setup.dtypes import DType, resolve_dtype
 from tvls.setup.findings import Finding, describe, did_you_mean, is_error, unknown_keys
 from tvls.setup.keys import Key
 from tvls.setup.placeholders import ask, is_open, is_open_shape
-from tvls.setup.schema import DEFAULT_GENERATOR, DICT, GENERATORS, NONE, TENSOR, TUPLE, VALUE_KINDS
+from tvls.setup.schema import ASK, DEFAULT_GENERATOR, DICT, GENERATORS, NONE, TENSOR, TUPLE, VALUE_KINDS
 
 NOT_FILLED_IN: Final = 'this is not filled in yet; replace it by a value, such as 3, true, "text" or an array'
 
@@ -109,7 +109,7 @@ def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: in
             found += unknown_keys(table, NONE.keys, at, NONE.what)
             return {"kind": "none"}
         case "ask":
-            found += unknown_keys(table, ("kind",), at, "a table of kind 'ask'")
+            found += unknown_keys(table, ASK.keys, at, ASK.what)
             found.append(Finding(at, NOT_FILLED_IN, "warning"))
             return ask()
         case kind:

@@ -54,12 +54,15 @@ def _named(module: ModuleType, spec: Mapping[str, Any], key: str) -> Any:
     value: Any = module
     for part in spec["callable"].split("."):
         if not hasattr(value, part):
-            names: List[str] = [name for name in dir(value) if not name.startswith("__") and callable(getattr(value, name, None))]
-            close: List[str] = difflib.get_close_matches(part, names, n=3)
+            close = difflib.get_close_matches(part, _callables(value), n=3)
             hint = f"; did you mean {' or '.join(close)}?" if close else ""
             raise SetupFault("setup", f"{spec['file']} has no {spec['callable']!r}{hint}", key)
         value = getattr(value, part)
     return value
+
+
+def _callables(value: object) -> List[str]:
+    return [name for name in dir(value) if not name.startswith("__") and callable(getattr(value, name, None))]
 
 
 def _place_of(value: Any, name: str) -> Optional[Place]:

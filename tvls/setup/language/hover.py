@@ -12,10 +12,11 @@ from tvls.setup.language.tables import (
     fact_at,
     factory_file,
     factory_function,
+    is_value,
     parameter_at,
     target_of,
 )
-from tvls.setup.schema import generator_table
+from tvls.setup.schema import VALUE_TABLES, generator_table
 
 
 class HoverText(msgspec.Struct, frozen=True):
@@ -92,6 +93,7 @@ def _value(around: Around, path: Key, workspace: Workspace) -> str | None:
         case _:
             value = around.values.get(path)
             written = f'"{text}"' if text is not None else (value.text if value is not None else "")
-            meaning = fact.values.get(written)
+            table = VALUE_TABLES.get(text or "") if path[-1] == "kind" else None
+            meaning = fact.values.get(written) or (table.help if table is not None and is_value(path[:-1]) else None)
             more = f"`{written}`: {meaning}" if meaning else None
     return more or describe.key(str(path[-1]), fact)
