@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from tvls.analysis.types import FileTargets, FoundTarget
-from tvls.environments.find import find
-from tvls.opening import Tools
+from tvls.environments.find import eligible, find
+from tvls.opening import Tools, selected
 from tvls.setup.keys import show_key
 from tvls.setup.language.check import FileState, Module, check_factories, check_model
 from tvls.setup.language.python_file import PythonFile, read_python
@@ -100,7 +100,7 @@ def _elsewhere(tools: Tools, folder: Path, module: str) -> Literal["installed", 
     top = module.partition(".")[0]
     if any((root / top).is_dir() for root in (folder, folder / "src")):
         return "missing"  # the package is the workspace's, and has no such module
-    found = find(folder, tools.settings.interpreter_command())
+    found = eligible(find(folder, selected(tools, folder)))
     prefix = found[0].prefix if found else None
     sites = list(Path(prefix).glob("lib/python*/site-packages")) if prefix is not None else []
     if any((site / top).is_dir() or any(site.glob(f"{top}.*")) for site in sites):

@@ -52,7 +52,7 @@ def call_factory(
 
 def _named(module: ModuleType, spec: Mapping[str, Any], key: str) -> Any:
     value: Any = module
-    for part in spec["callable"].split("."):
+    for part in str(spec["callable"]).split("."):
         if not hasattr(value, part):
             close = difflib.get_close_matches(part, _callables(value), n=3)
             hint = f"; did you mean {' or '.join(close)}?" if close else ""
