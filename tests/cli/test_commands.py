@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.environments.stand_ins import environ_of, installed_in, make_index, make_template
 
 NET = """\
 import jax
@@ -270,3 +271,64 @@ def test_what_the_model_prints_is_shown(shell: Shell) -> None:
     out, err = shell.trace("model.py:net", "--input", "x=f32[2,3]", "--json")
     assert "spotted (2, 3)" in err
     assert "spotted" not in out
+
+
+def test_env_list_and_use(shell: Shell) -> None:  # R4
+    canary = shell.folder / "canary"
+    program = shell.folder / ".venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\ntouch '{canary}'\n")
+    program.chmod(0o755)
+    (shell.folder / ".venv" / "pyvenv.cfg").write_text("version = 3.12.4\n")
+    line = shell.run("env", "list")[0].splitlines()[0]
+    assert line.startswith(f"* {program}  Python 3.12.4")
+    assert "`.venv` in the folder" in line
+    assert "your choice" in shell.run("env", "use", "hatch", "-e", "x", "run", "python")[0]
+    listed = json.loads(shell.run("env", "list", "--json")[0])
+    assert listed["interpreters"][0]["command"] == ["hatch", "-e", "x", "run", "python"]
+    assert str(program) in shell.run("env", "use", ".venv")[0]  # the folder of an environment
+    assert shell.run("env", "list")[0].splitlines()[0] == f"* {program}  Python 3.12.4   your choice for this folder"
+    assert "`.venv` in the folder" in shell.run("env", "use", "--forget")[0]
+    assert "name a Python" in shell.run("env", "use", code=2)[1]
+    assert not canary.exists()
+    assert not [name for name in os.listdir(shell.folder) if "interpreters" in name]
+
+
+def test_env_plan_and_install(shell: Shell, tmp_path: Path) -> None:  # R2
+    index = make_index(tmp_path / "index")
+    shell.env |= environ_of(index)
+    prefix = make_template(shell.folder / ".venv")
+    assert "not trusted" in shell.run("env", "plan", code=3)[1]
+    plan = json.loads(shell.run("env", "plan", "--trust", "--json")[0])
+    assert plan["requirements"] == ["jax>=0.6.1"]  # what the models of the folder need
+    out, err = shell.run("env", "install", "--trust", "jax", code=3)
+    assert "jax     0.10.2" in out
+    assert "--yes" in err
+    assert installed_in(prefix) == set()
+    out, _ = shell.run("env", "install", "--trust", "--yes", "jax")
+    assert "Installed jax 0.10.2 and 2 more" in out
+    assert installed_in(prefix) == {"jax-0.10.2", "jaxlib-0.10.2", "numpy-2.2.0"}
+    refused = json.loads(shell.run("env", "install", "--trust", "--yes", "--json", "numpy<2", code=1)[0])
+    assert refused["error"]["data"]["reason"] == "holdsBroken"
+    out, _ = shell.run("env", "plan", "--trust", "jax")
+    assert "there is nothing to do" in out
+
+
+def test_an_interrupted_installation_says_what_there_is(shell: Shell, tmp_path: Path) -> None:  # R2
+    shell.env |= environ_of(make_index(tmp_path / "index"))
+    prefix = make_template(shell.folder / ".venv")
+    (site,) = prefix.glob("lib/python*/site-packages")
+    begun = tmp_path / "begun"
+    slow = f"import sys, time; 'pinned.txt' in sys.orig_argv and (open({str(begun)!r}, 'w').close(), time.sleep(100))"
+    (site / "slow.pth").write_text(slow + "\n")
+    process = shell.start("env", "install", "--trust", "--yes", "filelock")
+    deadline = time.monotonic() + 60
+    while not begun.exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "cancelled" in err
+    assert "as it was before" in err
