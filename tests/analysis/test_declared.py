@@ -119,6 +119,38 @@ async def test_constructors_inner_classes_functions_and_wrapped_ones(analysis: A
     assert await read(analysis, tmp_path, text, "Outer.gone") is None
 
 
+async def test_what_bases_in_the_same_file_declare(analysis: Analysis, tmp_path: Path) -> None:  # R40
+    text = """
+        import flax.linen as nn
+
+        class Base(nn.Module):
+            width: int = 3
+
+            def __call__(self, x):
+                return self.inner(nn.Dense(self.width)(x))
+
+            def inner(self, x):
+                return x
+
+        class Net(Base):
+            depth: int = 1
+
+            def inner(self, x):
+                return nn.relu(x)
+
+        class Loop(Loop):
+            pass
+    """
+    net = await read(analysis, tmp_path, text, "Net")
+    assert net is not None
+    assert [field.name for field in net.fields] == ["width", "depth"]
+    assert [(m.name, [c.callee for c in m.calls]) for m in net.methods] == [
+        ("__call__", ["self.inner", "nn.Dense"]),
+        ("inner", ["nn.relu"]),
+    ]
+    assert await read(analysis, tmp_path, text, "Loop") == Declared()
+
+
 async def test_nothing_runs_and_a_broken_text_keeps_what_was_read(
     analysis: Analysis, tmp_path: Path
 ) -> None:  # R3, R40

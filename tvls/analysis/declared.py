@@ -54,6 +54,17 @@ def _definition(body: Sequence[ast.stmt], name: str) -> ast.stmt | None:
     return found
 
 
+def _with_bases(node: ast.ClassDef, module: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Statements of a class after those of its bases in the same file: what stands later counts."""
+    chain = [node]
+    for found in chain:  # grows
+        for base in found.bases:
+            inner = _definition(module, base.id) if isinstance(base, ast.Name) else None
+            if isinstance(inner, ast.ClassDef) and inner not in chain:
+                chain.append(inner)
+    return [statement for found in reversed(chain) for statement in found.body]
+
+
 def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
     if isinstance(node, ast.If | ast.Try | ast.TryStar | ast.With):
         yield node.body
@@ -73,7 +84,7 @@ class _Reader:
 
     def read(self, node: ast.stmt, module: Sequence[ast.stmt]) -> Declared:
         if isinstance(node, ast.ClassDef):
-            return self.of_class(node)
+            return self.of_class(node, module)
         if isinstance(node, _Function):
             method = self.method(node, frozenset())
             return Declared(fields=self.parameters(node, skip=0), methods=[method], total_calls=self.calls)
@@ -85,11 +96,12 @@ class _Reader:
                 return self.read(inner, module)
         return Declared()
 
-    def of_class(self, node: ast.ClassDef) -> Declared:
-        methods = {inner.name: inner for inner in node.body if isinstance(inner, _Function)}
+    def of_class(self, node: ast.ClassDef, module: Sequence[ast.stmt]) -> Declared:
+        body = _with_bases(node, module)
+        methods = {inner.name: inner for inner in body if isinstance(inner, _Function)}
         fields = [
             DeclaredField(inner.target.id, self.text(inner.annotation), self.optional(inner.value), self.span(inner))
-            for inner in node.body
+            for inner in body
             if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name)
             if "ClassVar" not in self.text(inner.annotation)
         ]

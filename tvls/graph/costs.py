@@ -19,8 +19,8 @@ from tvls.capture.document import Operand, Operation, Value
 from tvls.graph.index import Graph, GraphIndex
 from tvls.protocol import types as t
 
-PARAMETER_COLLECTIONS: Final = frozenset(("params", "Param"))
-"""Collections (Linen) and types of variables (NNX) that hold parameters."""
+PARAMETER_COLLECTIONS: Final = frozenset(("params", "Param", "LoRAParam", "parameters"))
+"""Collections (Linen), types of variables (NNX) and kinds of tensors (PyTorch) that hold parameters."""
 
 _BITS = re.compile(r"(?:bfloat|float|uint|int|complex)(\d+)")
 
@@ -268,8 +268,14 @@ def scopes_costs(graph: Graph, scopes: Sequence[int]) -> t.Costs:
 
 
 def capture_costs(index: GraphIndex) -> t.Costs:
-    """Of the whole program, its state counted whether it is read or not."""
-    graph = index.program
+    """Of the whole program, its state counted whether it is read or not. Kept with the index."""
+    known = cast(t.Costs | None, index.caches.get("costs"))
+    if known is None:
+        known = index.caches["costs"] = _capture_costs(index.program)
+    return known
+
+
+def _capture_costs(graph: Graph) -> t.Costs:
     work = scope_work(graph)
     state = [at for at, value in enumerate(graph.values) if value["role"] == "state"]
     results = [value for port in graph.outputs if (value := port.operand.get("value")) is not None]

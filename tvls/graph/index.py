@@ -506,7 +506,7 @@ class GraphIndex:
 
     def prepare(self) -> None:
         """Computes what the first view and hover need, so that they answer at once. May run in a thread of its own."""
-        from tvls.graph.costs import scope_work
+        from tvls.graph.costs import capture_costs, scope_work
         from tvls.graph.folds import folds
         from tvls.graph.noise import scope_noise
         from tvls.graph.positions import positions
@@ -516,6 +516,7 @@ class GraphIndex:
             _ = (graph.scopes_by_node, scope_work(graph), scope_noise(graph), folds(graph))
             _ = (graph.slots, graph.operation_counts, graph.flow, graph.call_frames, graph.inputs, graph.uses)
             positions(self)
+            capture_costs(self)
 
 
 @contextmanager

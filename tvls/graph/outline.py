@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from math import prod
 
 from tvls.capture.document import Capture, Failure, Tree, Value
+from tvls.graph.costs import PARAMETER_COLLECTIONS, value_bytes
 from tvls.graph.index import Graph, GraphIndex, collector_paused, tree_children
 from tvls.graph.listing import Line, operand_text, program_lines
 from tvls.graph.names import Row, fold
@@ -32,9 +33,6 @@ _NOTES_WITH_NAME = {
 }
 _EVIDENCE = {"inferred": "inferred from a trace, in which nothing is computed", "measured": "measured in a run"}
 _UNAVAILABLE = {"output_bytes": "measured output bytes", "source_edit_recipes": "source-edit recipes"}
-_PARAMETERS = frozenset(("params", "Param"))
-"""Collections (Linen) and types of variables (NNX) that hold parameters."""
-_BITS = re.compile(r"(?:bfloat|float|uint|int|complex)(\d+)")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 _PHASES = {
     "import": "importing the module",
@@ -189,10 +187,10 @@ def _totals(graph: Graph) -> str:
     for at in _state(graph):
         collection = graph.values[at].get("collection")
         if collection is not None:
-            name = "" if collection in _PARAMETERS else collection
+            name = "" if collection in PARAMETER_COLLECTIONS else collection
             by_collection.setdefault(name, []).append(graph.values[at])
     for collection, values in sorted(by_collection.items()):
-        count = sum(map(_elements, values))
+        count = sum(prod(value["shape"]) for value in values)
         named = plural(count, "parameter") if not collection else f"{collection} {count:,}"
         size = _bytes(values)
         stored = "" if size is None else f", {_size_text(size)}"
@@ -200,22 +198,10 @@ def _totals(graph: Graph) -> str:
     return " · ".join(parts) + (" (derived from shapes)" if by_collection else "")
 
 
-def _elements(value: Value) -> int:
-    count = 1
-    for dim in value["shape"]:
-        count *= dim
-    return count
-
-
 def _bytes(values: Iterable[Value]) -> int | None:
-    """Bytes of arrays by shape and dtype, packed below a byte; None where a dtype does not say its size."""
-    total = 0
-    for value in values:
-        sized = _BITS.match(value["dtype"])
-        if sized is None and value["dtype"] != "bool":
-            return None
-        total += -(-_elements(value) * (int(sized[1]) if sized else 8) // 8)
-    return total
+    """None where a dtype does not say its size."""
+    sizes = [value_bytes(value) for value in values]
+    return None if None in sizes else sum(size or 0 for size in sizes)
 
 
 def _size_text(size: int) -> str:
@@ -265,7 +251,7 @@ def _state_row(graph: Graph, at: int) -> tuple[str, str]:
     value = graph.values[at]
     name = value.get("name", f"#{at}")
     collection = value.get("collection")
-    said = collection is None or collection in _PARAMETERS or name.startswith(f"{collection}/")
+    said = collection is None or collection in PARAMETER_COLLECTIONS or name.startswith(f"{collection}/")
     return name, value_text(value) if said else f"{value_text(value)}  {collection}"
 
 
