@@ -70,6 +70,53 @@ def test_each_row_of_a_ragged_contraction_counts_once(ragged: Any, result: list[
     assert contraction_flops("ragged_dot_general", [lhs, [3, 4, 5], [3]], result, params) == flops
 
 
+@pytest.mark.parametrize(
+    ("primitive", "operands", "result", "params", "flops"),
+    [
+        ("aten.mm", [[32, 8], [8, 5]], [32, 5], {}, 2 * 32 * 8 * 5),
+        ("aten.addmm", [[5], [32, 8], [8, 5]], [32, 5], {}, 2 * 32 * 8 * 5),
+        ("aten.bmm", [[4, 16, 3], [4, 3, 16]], [4, 16, 16], {}, 2 * 4 * 16 * 3 * 16),
+        # Along 5 elements, padded by one, a window of 3: 2 + 3 + 3 + 3 + 2 products; then with a stride of two.
+        ("aten.convolution", [[2, 3, 5], [8, 3, 3]], [2, 8, 5], {}, 2 * 2 * 8 * 3 * 13),
+        ("aten.convolution", [[2, 3, 5], [8, 3, 3]], [2, 8, 3], {"stride": [2]}, 2 * 2 * 8 * 3 * 7),
+        ("aten.convolution", [[2, 4, 5], [8, 2, 3]], [2, 8, 5], {"groups": 2}, 2 * 2 * 8 * 2 * 13),
+        # Transposed, each of 5 elements meets each of 3 positions, but for the two that padding cuts off.
+        (
+            "aten.convolution",
+            [[2, 3, 5], [3, 8, 3]],
+            [2, 8, 9],
+            {"stride": [2], "transposed": True},
+            2 * 2 * 3 * 8 * 13,
+        ),
+    ],
+)
+def test_contractions_of_pytorch(  # R24, R41
+    primitive: str, operands: list[list[int]], result: list[int], params: dict[str, Any], flops: int
+) -> None:
+    default = {"stride": [1], "padding": [1], "dilation": [1], "output_padding": [0], "transposed": False, "groups": 1}
+    assert contraction_flops(primitive, operands, result, {**default, **params}) == flops
+
+
+def test_functions_of_pytorch_count_the_operators_that_ran() -> None:  # R24, R41
+    body = step(
+        operation("t.0", [0], [1], primitive="aten.t"),
+        operation("mm.0", [0, 1], [2], primitive="aten.mm"),
+        values=square(3),
+        outputs=[2],
+    )
+    found = document(
+        inputs={"args": [{"value": 0}], "kwargs": {}},
+        values=square(3),
+        operations=[
+            operation("linear.0", [0], [1], primitive="torch.nn.linear", bodies=[{"role": "aten", "body": 0}]),
+            operation("view.0", [1], [2], primitive="torch.Tensor.view"),
+        ],
+        bodies=[body],
+    )
+    whole = capture_costs(GraphIndex(as_capture(found)))
+    assert (whole.flops, whole.contraction_flops, whole.uncounted) == (128, 128, 0)
+
+
 def test_parameters_that_say_nothing_leave_a_contraction_uncounted() -> None:
     found = document(
         values=[value("input", (2, 3)), value("input", (3, 4)), value(shape=(2, 4))],

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, cast
 from msgspec.structs import replace
 
 from tvls.capture.document import Operand, Operation, Value
+from tvls.graph import aten
 from tvls.graph.index import Graph, GraphIndex
 from tvls.protocol import types as t
 
@@ -375,7 +376,7 @@ def _operation_work(graph: Graph) -> OperationWork:
     for operation in graph.operations:
         primitive = operation["primitive"]
         inexact = exact = unknown = 0
-        if primitive in _MOVES:
+        if primitive in _MOVES or aten.is_move(primitive):
             pass
         elif primitive in _SPECIAL or "opaque" in operation or "bodies" in operation:
             work = _special(graph, operation, sizes)
@@ -389,7 +390,7 @@ def _operation_work(graph: Graph) -> OperationWork:
     return OperationWork(flops, contractions, uncounted)
 
 
-_CONTRACTIONS: Final = frozenset(("dot_general", "ragged_dot", "ragged_dot_general", "conv_general_dilated"))
+_CONTRACTIONS: Final = aten.CONTRACTIONS | {"dot_general", "ragged_dot", "ragged_dot_general", "conv_general_dilated"}
 _SPECIAL: Final = _READS | _SCATTERS | _WINDOWS | _UNKNOWN | _CONTRACTIONS
 
 
@@ -416,7 +417,7 @@ def _special(graph: Graph, operation: Operation, sizes: list[int]) -> Work:
             return Work(each * prod(cast(list[int], window)))
         return Work(0, 0, 1)
     bodies = operation.get("bodies", [])
-    if len(bodies) == 1 and (primitive == "scan" or primitive in _CALLS):
+    if len(bodies) == 1 and (primitive == "scan" or primitive in _CALLS or bodies[0]["role"] == "aten"):
         times = _length(operation) if primitive == "scan" else 1
         if times is not None:
             inner = scope_work(graph.body_graph(bodies[0]["body"]))
@@ -443,6 +444,8 @@ def contraction_flops(
             return _dot(operands, result, params["dimension_numbers"])
         if primitive == "conv_general_dilated":
             return _convolution(operands, params)
+        if primitive in aten.CONTRACTIONS:
+            return aten.flops(primitive, operands, result, params, valid_positions)
         if primitive == "ragged_dot":
             return 2 * prod(result) * operands[0][-1]
         return _ragged_dot(operands, result, params["ragged_dot_dimension_numbers"])
