@@ -9,7 +9,7 @@ const out = join(here, "../../tvls/canvas/static");
 const watch = process.argv.includes("--watch");
 
 const options = {
-  entryPoints: { canvas: join(here, "src/main.ts"), style: join(here, "src/style.css") },
+  entryPoints: { canvas: join(here, "src/main.tsx"), style: join(here, "src/style.css") },
   outdir: out,
   bundle: true,
   format: "esm",

@@ -1,0 +1,222 @@
+// Entry of the page: a host, a state, a picture and the panels around it.
+import { render } from "preact";
+import { createActions } from "./actions";
+import { exportGraph } from "./export/export";
+import type { Host } from "./host";
+import { fileHost } from "./host/file";
+import { WebSocketHost } from "./host/websocket";
+import { keyAction } from "./keys";
+import { browserMeasure } from "./measure";
+import { type Scale, scale } from "./overlay";
+import { App } from "./panels/app";
+import { SetupForm } from "./panels/form";
+import type { ExportKind } from "./panels/toolbar";
+import type * as p from "./protocol";
+import { createGraphView, type Decoration, type GraphView } from "./render/graph";
+import { createStore, type State } from "./state";
+import { walk } from "./walk";
+
+const root = document.getElementById("app");
+if (root) void start(root);
+
+async function start(root: HTMLElement): Promise<void> {
+  const file = await fileHost();
+  const host: Host = file ?? new WebSocketHost();
+  const store = createStore();
+  const actions = createActions(host, store, browserMeasure());
+  const page = location.pathname.split("/").filter(Boolean).at(-1) ?? "";
+
+  let view: GraphView | undefined;
+  let colours: Scale | undefined;
+
+  const unhandled = (error: unknown) => {
+    store.set({ said: error instanceof Error ? error.message : String(error) });
+  };
+  /** Runs an action; a fault of the page is said instead of being lost. */
+  const run = (promise: Promise<unknown>) => void promise.catch(unhandled);
+
+  function mount(element: HTMLElement | null): void {
+    if (!element || view) return;
+    view = createGraphView(element, {
+      select: (id) => {
+        actions.select(id);
+        view?.element.focus({ preventScroll: true });
+      },
+      toggle: (id) => run(actions.toggle(id)),
+      body: (node, body) => run(actions.enterBody(node, body)),
+      step: (node, by) => run(actions.step(node, by)),
+      zoomed: () => {},
+    });
+    view.element.addEventListener("focus", () => {
+      const { shown, selected } = store.get();
+      if (!selected && shown) actions.select(shown.picture.boxes.keys().next().value);
+    });
+  }
+
+  const goTo = file ? undefined : (frame: p.FrameInfo) => frame.location && run(actions.showSource(frame.location));
+  const exports: ExportKind[] = file ? ["svg", "png", "json"] : ["svg", "png", "json", "html"];
+
+  function panels(state: State): void {
+    render(
+      <App
+        state={state}
+        store={store}
+        actions={actions}
+        scale={colours}
+        view={{
+          fit: () => view?.fit(),
+          readable: () => view?.readable(),
+          zoom: (factor) => view?.zoom(factor),
+        }}
+        goTo={goTo}
+        exports={exports}
+        exportAs={(kind) => run(exportGraph(kind, host, store, view))}
+        form={
+          state.open && (
+            <SetupForm host={host} open={state.open} opened={(profile) => run(actions.openProfile(profile))} />
+          )
+        }
+        mount={mount}
+      />,
+      root,
+    );
+  }
+
+  function decoration(state: State): Decoration {
+    const dimmed = new Set<string>();
+    for (const node of state.shown?.nodes ?? []) {
+      if (node.noise && state.noise[node.noise] === "dim") dimmed.add(node.id);
+    }
+    const hit = state.search.hits[state.search.at];
+    return {
+      selected: state.selected,
+      hits: new Set(hit ? [hit.node] : []),
+      marked: state.marked,
+      changed: state.changed,
+      dimmed,
+      colours: colours?.steps ?? new Map(),
+    };
+  }
+
+  store.subscribe((state, before) => {
+    if (state.shown !== before.shown || state.overlay !== before.overlay) {
+      colours = state.shown && scale(state.overlay, state.shown.picture);
+    }
+    panels(state);
+    if (!view) return;
+    const drawn = state.shown !== before.shown;
+    if (drawn && state.shown) view.draw(state.shown, graphLabel(state), state.shown.anchor);
+    else if (drawn) view.clear();
+    view.decorate(decoration(state));
+    const aside = root.querySelector("aside")?.getBoundingClientRect();
+    const beside = aside && aside.width < window.innerWidth * 0.7;
+    view.cover(aside && beside ? aside.width : 0, aside && !beside ? aside.height : 0);
+    if (state.selected !== undefined && (state.selected !== before.selected || (drawn && !state.shown?.anchor))) {
+      view.reveal(state.selected);
+    }
+    if (state.capture?.name !== before.capture?.name && state.capture)
+      document.title = `${state.capture.name} · TensorViz`;
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const target = event.target as Element;
+    if (event.defaultPrevented || target.closest("input, select, textarea, dialog, summary")) return;
+    const inPicture = !target.closest("button, a, aside");
+    const action = keyAction(event, inPicture);
+    if (!action || (!store.get().shown && action.do !== "help")) return;
+    event.preventDefault();
+    const { shown, selected, details } = store.get();
+    const box = selected === undefined ? undefined : shown?.picture.boxes.get(selected);
+    switch (action.do) {
+      case "walk":
+        if (shown) actions.select(walk(shown.picture, shown.layout.boxes, selected, action.to) ?? selected);
+        break;
+      case "pan":
+        view?.pan(action.dx, action.dy);
+        break;
+      case "zoom":
+        view?.zoom(action.factor);
+        break;
+      case "step":
+        if (box) run(actions.step(foldAround(store.get(), box.id) ?? box.id, action.by));
+        break;
+      case "hit":
+        run(actions.walkHits(action.by));
+        break;
+      case "activate": {
+        const body = box?.node.bodies?.[0]?.id;
+        if (box?.expandable) run(actions.toggle(box.id));
+        else if (box && body !== undefined) run(actions.enterBody(box.id, body));
+        break;
+      }
+      case "parent":
+        if (box?.parent) actions.select(box.parent);
+        else if (shown?.bodies.length) run(actions.leaveBody(shown.bodies.length - 1));
+        break;
+      case "search":
+        root.querySelector<HTMLInputElement>("#search")?.select();
+        root.querySelector<HTMLInputElement>("#search")?.focus();
+        break;
+      case "fit":
+        view?.fit();
+        break;
+      case "readable":
+        view?.readable();
+        break;
+      case "source": {
+        const frame = details?.frames?.find((known) => known.location);
+        if (frame?.location && goTo) run(actions.showSource(frame.location));
+        break;
+      }
+      case "help":
+        store.set({ help: true });
+        break;
+      case "inspector":
+        store.set({ inspector: !store.get().inspector });
+        break;
+      case "expandAll":
+        run(actions.expandAll());
+        break;
+      case "collapseAll":
+        run(actions.collapseAll());
+        break;
+      case "escape":
+        actions.select(undefined);
+        break;
+    }
+  });
+
+  async function attach(): Promise<void> {
+    try {
+      await actions.adopt(await host.request("tvls/canvas/attach", { page }));
+    } catch (error) {
+      run(actions.failed(error));
+    }
+  }
+
+  host.onStatus((status) => {
+    store.set({ host: status, hostReason: host.reason });
+    if (status === "connected") run(attach());
+  });
+  host.onNotification("$/tvls/canvas/show", (canvas) => run(actions.adopt(canvas)));
+  host.onNotification("$/tvls/canvas/mark", (marks) => run(actions.markNodes(marks)));
+  host.onNotification("$/tvls/captureState", (info) => {
+    if (info.captureId === store.get().shown?.captureId) store.set({ capture: info });
+  });
+  window.addEventListener("unhandledrejection", (event) => unhandled(event.reason));
+  store.set({ host: host.status, hostReason: host.reason });
+  if (host.status === "connected") await attach();
+}
+
+function graphLabel(state: State): string {
+  const body = state.shown?.bodies.at(-1);
+  return body ? `Graph of the ${body.role} of ${body.label}` : `Graph of ${state.capture?.name ?? "the program"}`;
+}
+
+/** The folded node that a box is, or is in. */
+function foldAround(state: State, id: string): string | undefined {
+  for (let at: string | undefined = id; at; at = state.shown?.picture.boxes.get(at)?.parent) {
+    if (state.shown?.picture.boxes.get(at)?.node.fold) return at;
+  }
+  return undefined;
+}

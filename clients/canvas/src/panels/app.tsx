@@ -1,0 +1,139 @@
+// The page around the picture: header, toolbar, states, inspector.
+import type { ComponentChildren } from "preact";
+import type { Actions } from "../actions";
+import type { Scale } from "../overlay";
+import type * as p from "../protocol";
+import type { State, Store } from "../state";
+import { lastPart } from "../text";
+import { Badges } from "./badges";
+import { Help } from "./help";
+import { Inspector } from "./inspector";
+import { SearchBox } from "./search";
+import { Banner, Waiting } from "./states";
+import { type ExportKind, Toolbar } from "./toolbar";
+
+export interface AppProps {
+  state: State;
+  store: Store;
+  actions: Actions;
+  scale: Scale | undefined;
+  view: { fit(): void; readable(): void; zoom(factor: number): void };
+  goTo: ((frame: p.FrameInfo) => void) | undefined;
+  exportAs: (kind: ExportKind) => void;
+  exports: readonly ExportKind[];
+  form: ComponentChildren;
+  /** Where the picture is put, once. */
+  mount: (element: HTMLElement | null) => void;
+}
+
+export function App(props: AppProps) {
+  const { state, store, actions, goTo } = props;
+  const { capture, shown } = state;
+  const body = shown?.bodies.at(-1);
+  return (
+    <div class={`app ${state.host === "disconnected" || state.host === "refused" ? "offline" : ""}`}>
+      <header>
+        <Title state={state} />
+        {capture && shown && <Badges capture={capture} refresh={state.open && (() => void actions.open())} />}
+        <span class="spread" />
+        {shown && <SearchBox state={state} actions={actions} />}
+      </header>
+      {shown && (
+        <Toolbar
+          state={state}
+          actions={actions}
+          scale={props.scale}
+          view={props.view}
+          exportAs={props.exportAs}
+          exports={props.exports}
+          help={() => store.set({ help: true })}
+        />
+      )}
+      <main>
+        <div class={`stage ${shown ? "" : "hidden"} ${capture?.freshness === "stale" ? "is-stale" : ""}`}>
+          {shown && shown.bodies.length > 0 && (
+            <nav class="breadcrumb" aria-label="Bodies">
+              <button type="button" class="link" onClick={() => void actions.leaveBody(0)}>
+                {capture?.name ?? "program"}
+              </button>
+              {shown.bodies.map((step, index) => (
+                <span key={step.id}>
+                  {" › "}
+                  {index === shown.bodies.length - 1 ? (
+                    <strong>
+                      {step.role} of {step.label}
+                    </strong>
+                  ) : (
+                    <button type="button" class="link" onClick={() => void actions.leaveBody(index + 1)}>
+                      {step.role} of {step.label}
+                    </button>
+                  )}
+                </span>
+              ))}
+              {body && <span class="claim">{claim(body.role)}; not reported as executed</span>}
+            </nav>
+          )}
+          <Banner state={state} actions={actions} goTo={goTo} />
+          <div class="canvas" ref={props.mount} />
+        </div>
+        {!shown && <Offline state={state} />}
+        {!shown && <Waiting state={state} actions={actions} goTo={goTo} form={props.form} />}
+        {shown && state.inspector && state.selected !== undefined && (
+          <aside aria-label="Inspector" class="inspector">
+            <button
+              type="button"
+              class="icon close"
+              aria-label="Hide the inspector"
+              onClick={() => store.set({ inspector: false })}
+            >
+              ×
+            </button>
+            <Inspector state={state} actions={actions} goTo={goTo} />
+          </aside>
+        )}
+        {shown && !state.inspector && state.selected !== undefined && (
+          <button type="button" class="show-inspector" onClick={() => store.set({ inspector: true })}>
+            Inspector
+          </button>
+        )}
+      </main>
+      <div class="said" role="status" aria-live="polite">
+        {state.said}
+      </div>
+      {state.help && <Help close={() => store.set({ help: false })} />}
+    </div>
+  );
+}
+
+/** What one pass through a body stands for. */
+function claim(role: string): string {
+  if (role.startsWith("branch")) return "one branch";
+  if (role.startsWith("cond")) return "the condition";
+  return "one iteration";
+}
+
+function Title({ state }: { state: State }) {
+  const { capture, open } = state;
+  const name = capture?.name ?? open?.target?.name ?? open?.profile ?? "TensorViz";
+  const uri = capture?.uri ?? open?.target?.uri;
+  const profile = capture?.profile ?? open?.profile;
+  return (
+    <h1 title={uri && decodeURIComponent(uri)}>
+      {name}
+      <small>
+        {uri && ` ${lastPart(decodeURIComponent(uri).replace(/\.py$/, ""))}.py`}
+        {profile && profile !== name && ` · ${profile}`}
+      </small>
+    </h1>
+  );
+}
+
+function Offline({ state }: { state: State }) {
+  if (state.host !== "disconnected" && state.host !== "refused") return null;
+  return (
+    <div class="banner disconnected" role="alert">
+      <strong>Disconnected.</strong>{" "}
+      {state.host === "refused" ? state.hostReason : "The server does not answer; connecting again…"}
+    </div>
+  );
+}

@@ -1,0 +1,239 @@
+// The setup of a target as a form. The server says what the fields are, what is wrong and what is missing; the page keeps
+// only what was typed since.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { describe } from "../actions";
+import type { Host } from "../host";
+import type * as p from "../protocol";
+
+interface Props {
+  host: Host;
+  open: p.OpenParams;
+  /** The setup is saved: the target can be opened by this profile. */
+  opened: (profile: string) => void;
+}
+
+const PAUSE_MS = 200;
+
+export function SetupForm({ host, open, opened }: Props) {
+  const [form, setForm] = useState<p.SetupForm>();
+  const [trouble, setTrouble] = useState("");
+  const [changes, setChanges] = useState<p.SetupChange[]>([]);
+  const [toml, setToml] = useState<string>();
+  const [saving, setSaving] = useState(false);
+  const pending = useRef<AbortController>();
+  const timer = useRef<ReturnType<typeof setTimeout>>();
+
+  const about: p.SetupDraftParams = {};
+  if (open.target) about.target = open.target;
+  if (open.profile !== undefined) about.profile = open.profile;
+  if (open.folder !== undefined) about.folder = open.folder;
+
+  const ask = async (request: (signal: AbortSignal) => Promise<p.SetupForm>) => {
+    pending.current?.abort();
+    const control = new AbortController();
+    pending.current = control;
+    try {
+      const answer = await request(control.signal);
+      if (control.signal.aborted) return;
+      setForm(answer);
+      setTrouble("");
+    } catch (error) {
+      if (!control.signal.aborted) setTrouble(describe(error).message);
+    }
+  };
+
+  useEffect(() => {
+    void ask((signal) => host.request("tvls/setup/draft", about, signal));
+    return () => {
+      pending.current?.abort();
+      clearTimeout(timer.current);
+    };
+  }, [open]);
+
+  const edited = (next: p.SetupChange[], text: string | undefined) => {
+    setChanges(next);
+    setToml(text);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(
+      () => void ask((signal) => host.request("tvls/setup/validate", sent(next, text), signal)),
+      PAUSE_MS,
+    );
+  };
+  const sent = (list: p.SetupChange[], text: string | undefined): p.SetupFormParams => ({
+    ...about,
+    changes: list,
+    ...(text === undefined ? {} : { toml: text }),
+  });
+  const change = (key: string, text: string) =>
+    edited([...changes.filter((known) => known.key !== key), text === "" ? { key } : { key, text }], toml);
+
+  const save = async () => {
+    if (!form) return;
+    setSaving(true);
+    try {
+      const saved = await host.request("tvls/setup/save", { ...sent(changes, toml), version: form.version });
+      if (saved.unsaved)
+        setTrouble("The profile was written into tensorviz.toml in your editor. Save that file, then try again.");
+      else opened(saved.profile);
+    } catch (error) {
+      setTrouble(describe(error).message);
+    } finally {
+      setSaving(false);
+    }
+  };
+
+  if (!form) return trouble ? <p class="error">{trouble}</p> : <p class="note">Reading what the source says…</p>;
+  const typed = new Map(changes.map((known) => [known.key, known.text ?? ""]));
+  const open_ = form.fields.filter((field) => field.required && !field.parts && (field.text ?? "") === "").length;
+  return (
+    <form
+      class="setup-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      {form.groups.map((group) => {
+        const fields = form.fields.filter((field) => field.group === group.id);
+        const usual = fields.filter((field) => !field.advanced);
+        const rare = fields.filter((field) => field.advanced);
+        if (fields.length === 0) return null;
+        return (
+          <fieldset key={group.id}>
+            <legend>{group.title}</legend>
+            {group.help && <p class="note">{group.help}</p>}
+            {usual.map((field) => (
+              <Field key={field.key} field={field} typed={typed.get(field.key)} change={change} />
+            ))}
+            {rare.length > 0 && (
+              <details>
+                <summary>More</summary>
+                {rare.map((field) => (
+                  <Field key={field.key} field={field} typed={typed.get(field.key)} change={change} />
+                ))}
+              </details>
+            )}
+          </fieldset>
+        );
+      })}
+      <details>
+        <summary>As text (tensorviz.toml)</summary>
+        <textarea
+          aria-label="Profile as TOML"
+          rows={8}
+          spellcheck={false}
+          value={toml ?? form.toml}
+          onInput={(event) => edited([], event.currentTarget.value)}
+        />
+      </details>
+      {(form.problems ?? []).map((problem) => (
+        <p key={problem.key + problem.message} class="error">
+          <span class="mono">{problem.key}</span> {problem.message}
+        </p>
+      ))}
+      {trouble && (
+        <p class="error" role="alert">
+          {trouble}
+        </p>
+      )}
+      <p class="buttons">
+        <button type="submit" class="primary" disabled={!form.complete || saving}>
+          Save and open
+        </button>{" "}
+        <span class="note">
+          {form.complete
+            ? `Saves the profile ${form.profile} in tensorviz.toml.`
+            : open_ > 0
+              ? `${open_} still to fill in.`
+              : "Correct what is marked."}
+        </span>
+      </p>
+    </form>
+  );
+}
+
+function Field(props: { field: p.SetupField; typed: string | undefined; change: (key: string, text: string) => void }) {
+  const { field, typed, change } = props;
+  const id = `field-${field.key}`;
+  if (field.parts) {
+    return (
+      <h4 id={id}>
+        {field.label} {field.annotation && <span class="mono note">: {field.annotation}</span>}
+      </h4>
+    );
+  }
+  const text = typed ?? field.text ?? "";
+  const about = [
+    field.help,
+    field.annotation && `annotated ${field.annotation}`,
+    field.assumed && "the usual value; nothing states it",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+  const common = {
+    id,
+    "aria-invalid": field.error ? true : undefined,
+    "aria-describedby": `${id}-about`,
+    required: field.required,
+  };
+  const options = field.options ?? [];
+  return (
+    <div class={`field ${field.parent ? "part" : ""}`}>
+      <label for={id}>
+        {field.label}
+        {field.required && <span class="required"> needed</span>}
+      </label>
+      {field.type === "choice" || field.type === "boolean" ? (
+        <select {...common} value={text} onChange={(event) => change(field.key, event.currentTarget.value)}>
+          <option value="">{field.default === undefined ? "—" : `default: ${field.default}`}</option>
+          {(field.type === "boolean" ? [{ text: "true" }, { text: "false" }] : options).map((option) => (
+            <option key={option.text} value={option.text}>
+              {option.text}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <>
+          <input
+            {...common}
+            type="text"
+            spellcheck={false}
+            autocomplete="off"
+            list={options.length ? `${id}-options` : undefined}
+            value={text}
+            placeholder={field.default !== undefined ? `default: ${field.default}` : EXAMPLES[field.type]}
+            onInput={(event) => change(field.key, event.currentTarget.value)}
+          />
+          {options.length > 0 && (
+            <datalist id={`${id}-options`}>
+              {options.map((option) => (
+                <option key={option.text} value={option.text} />
+              ))}
+            </datalist>
+          )}
+        </>
+      )}
+      <div id={`${id}-about`} class="about">
+        {field.error && <p class="error">{field.error}</p>}
+        {about && <p class="note">{about}</p>}
+      </div>
+      {(field.suggestions ?? []).map((suggestion) => (
+        <button
+          type="button"
+          key={suggestion.text + suggestion.source}
+          class="suggestion"
+          onClick={() => change(field.key, suggestion.text)}
+        >
+          <span class="mono">{suggestion.text}</span> from {suggestion.source}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  shape: "2, 3",
+  tensor: "float32[2, 3]",
+  dimension: "8",
+  dtype: "float32",
+};

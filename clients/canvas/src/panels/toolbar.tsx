@@ -1,0 +1,171 @@
+// What changes how the graph is drawn, and what takes it away.
+import { useState } from "preact/hooks";
+import type { Actions } from "../actions";
+import { OVERLAYS, type Scale } from "../overlay";
+import type { Noise, Overlay, State } from "../state";
+import { plural } from "../text";
+
+const NOISE: readonly { word: string; title: string }[] = [
+  { word: "constant", title: "Constants" },
+  { word: "parameter", title: "Parameter inputs" },
+  { word: "shape", title: "Shape-only operations" },
+];
+
+export type ExportKind = "svg" | "png" | "json" | "html";
+
+interface Props {
+  state: State;
+  actions: Actions;
+  scale: Scale | undefined;
+  view: { fit(): void; readable(): void; zoom(factor: number): void };
+  exportAs: (kind: ExportKind) => void;
+  /** What can be taken away here; an exported file cannot be exported to a file again. */
+  exports: readonly ExportKind[];
+  help: () => void;
+}
+
+const EXPORTS: Readonly<Record<ExportKind, string>> = {
+  svg: "Picture of the view (SVG)",
+  png: "Picture of the view (PNG)",
+  json: "Portable graph file (JSON)",
+  html: "Page that opens anywhere (HTML)",
+};
+
+export function Toolbar({ state, actions, scale, view, exportAs, exports, help }: Props) {
+  const { shown } = state;
+  const [menu, setMenu] = useState<"noise" | "export" | undefined>();
+  const hidden = shown?.hidden ?? 0;
+  return (
+    <div
+      class="toolbar"
+      role="toolbar"
+      aria-label="View"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !menu) return;
+        event.stopPropagation();
+        setMenu(undefined);
+      }}
+    >
+      <div class="menu-root">
+        <button
+          type="button"
+          aria-expanded={menu === "noise"}
+          onClick={() => setMenu(menu === "noise" ? undefined : "noise")}
+        >
+          Noise{hidden ? ` · ${hidden} hidden` : ""}
+        </button>
+        {menu === "noise" && (
+          <section class="popover" aria-label="Noise">
+            {NOISE.map(({ word, title }) => (
+              <fieldset key={word} class="noise">
+                <legend>
+                  {title} <span class="count">{shown?.noise[word] ?? 0}</span>
+                </legend>
+                {(["show", "dim", "hide"] as const).map((value: Noise) => (
+                  <label key={value}>
+                    <input
+                      type="radio"
+                      name={`noise-${word}`}
+                      checked={(state.noise[word] ?? "show") === value}
+                      onChange={() => void actions.setNoise(word, value)}
+                    />
+                    {value}
+                  </label>
+                ))}
+              </fieldset>
+            ))}
+            <p class="note">The capture stays as it is; edges lead past what is hidden.</p>
+          </section>
+        )}
+      </div>
+      <label class="overlay-choice">
+        <span class="visually-hidden">Colour by</span>
+        <select
+          aria-label="Colour by"
+          value={state.overlay}
+          onChange={(event) => actions.setOverlay(event.currentTarget.value as Overlay)}
+        >
+          {OVERLAYS.map(({ id, title }) => (
+            <option key={id} value={id}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      {scale && <Legend overlay={state.overlay} scale={scale} />}
+      <span class="spread" />
+      <button type="button" title="Expand all that is visible (e)" onClick={() => void actions.expandAll()}>
+        Expand
+      </button>
+      <button type="button" title="Collapse all (c)" onClick={() => void actions.collapseAll()}>
+        Collapse
+      </button>
+      <button type="button" title="Fit the whole graph (f)" onClick={() => view.fit()}>
+        Fit
+      </button>
+      <button type="button" title="Readable detail (r)" onClick={() => view.readable()}>
+        Readable
+      </button>
+      <button type="button" class="icon" aria-label="Zoom out" title="Zoom out (−)" onClick={() => view.zoom(1 / 1.3)}>
+        −
+      </button>
+      <button type="button" class="icon" aria-label="Zoom in" title="Zoom in (+)" onClick={() => view.zoom(1.3)}>
+        +
+      </button>
+      <div class="menu-root">
+        <button
+          type="button"
+          aria-expanded={menu === "export"}
+          onClick={() => setMenu(menu === "export" ? undefined : "export")}
+        >
+          Export
+        </button>
+        {menu === "export" && (
+          <section class="popover right" aria-label="Export">
+            {exports.map((kind) => (
+              <button
+                type="button"
+                key={kind}
+                class="item"
+                onClick={() => {
+                  setMenu(undefined);
+                  exportAs(kind);
+                }}
+              >
+                {EXPORTS[kind]}
+              </button>
+            ))}
+          </section>
+        )}
+      </div>
+      <button type="button" class="icon" aria-label="Keys" title="Keys (?)" onClick={help}>
+        ?
+      </button>
+      {shown && shown.total > shown.nodes.length && (
+        <span class="more">
+          {shown.nodes.length} of {plural(shown.total, "node")}
+          <button type="button" onClick={() => void actions.more()}>
+            Show more
+          </button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Legend({ overlay, scale }: { overlay: Overlay; scale: Scale }) {
+  const known = OVERLAYS.find(({ id }) => id === overlay);
+  if (!scale.high) return <span class="legend note">nothing to colour here</span>;
+  return (
+    <span class="legend" title={known?.help}>
+      {scale.low}
+      <span class="ramp" aria-hidden="true">
+        {Array.from({ length: 9 }, (_, step) => (
+          <i key={step} class={`scale-${step}`} />
+        ))}
+      </span>
+      {scale.high}
+      {overlay !== "depth" && <span class="note"> derived from shapes</span>}
+    </span>
+  );
+}

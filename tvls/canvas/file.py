@@ -1,0 +1,122 @@
+"""A graph as one HTML file: the canvas with the graph in it, which opens from disk and needs no server.
+
+The file holds every graph of the capture with all scopes open; what a person closes, folds, hides or searches is computed in
+the page. Nothing in it names a place of the machine it was made on.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from tvls import graph
+from tvls.capture.encoding import canonical_json
+from tvls.graph.index import GraphIndex, Located, body_id
+from tvls.protocol import types as t
+from tvls.protocol.errors import TvlsError
+
+MAX_OPERATIONS = 20_000
+"""A page with more would take a browser many seconds to open."""
+
+
+def graph_page(index: GraphIndex, info: t.CaptureInfo, name: str) -> str:
+    """The file's text. `name` is that of the portable graph file in it.
+
+    Raises `limitExceeded` for a graph of more than 20,000 operations, and `environmentInvalid` where the canvas was not
+    built.
+    """
+    operations = sum(len(located.graph.operations) for located in index.graphs)
+    if operations > MAX_OPERATIONS:
+        raise TvlsError(
+            "limitExceeded",
+            f"A graph of {operations:,} operations is too large for one page; it can have {MAX_OPERATIONS:,}.",
+            "Export it as a graph file (JSON) instead, and open that with tvls.",
+            limit="operations",
+        )
+    data = {
+        "capture": msgspec.structs.replace(info, uri=index.capture["target"].get("path"), previous=None),
+        "bodies": _same_bodies(index),
+        "graphs": {located.body or "": _whole(index, located, info.freshness) for located in index.graphs},
+        "portable": t.ExportResult(text=canonical_json(index.capture).decode(), suggested_name=name),
+    }
+    packed = base64.b64encode(gzip.compress(msgspec.json.encode(data), mtime=0)).decode()
+    return _page(info.name, packed)
+
+
+def _same_bodies(index: GraphIndex) -> dict[str, str]:
+    """Body id → the id that its graph is stored under: programs share bodies, each of which is stored once."""
+    first: dict[int, str] = {}
+    same: dict[str, str] = {}
+    for located in index.graphs:
+        for operation in located.graph.operations:
+            for at, ref in enumerate(operation.get("bodies", ())):
+                known = body_id(located.body, operation["id"], at)
+                same[known] = first.setdefault(ref["body"], known)
+    return same
+
+
+def _whole(index: GraphIndex, located: Located, freshness: t.Freshness) -> dict[str, Any]:
+    of, body = located.graph, located.body
+    nodes: list[t.Node] = []
+    edges: list[t.Edge] = []
+    expanded = [f"scope:{scope['id']}" for scope in of.scopes]
+    cursor: str | None = None
+    while True:
+        page = graph.view(index, expanded, body, cursor, limit=2_000)
+        nodes += page.nodes
+        edges += page.edges
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return {
+        "nodes": nodes,
+        "edges": edges,
+        "folds": [],
+        "instances": {},
+        "details": {node.id: _details(index, node.id, body, freshness) for node in nodes},
+    }
+
+
+def _details(index: GraphIndex, node: str, body: str | None, freshness: t.Freshness) -> t.NodeDetails:
+    found = graph.details(index, node, body, freshness=freshness)
+    frames = [
+        t.FrameInfo(path=frame["path"], workspace=frame["workspace"], function=frame["function"], line=frame["line"])
+        for frame in found.frames
+    ]
+    return msgspec.structs.replace(found.node, frames=frames)
+
+
+def _page(title: str, packed: str) -> str:
+    static = files("tvls.canvas") / "static"
+    try:
+        script = (static / "canvas.js").read_text("utf-8").replace("</script", "<\\/script")
+        style = (static / "style.css").read_text("utf-8")
+    except FileNotFoundError:
+        raise TvlsError(
+            "environmentInvalid",
+            "This installation of tvls has no canvas in it.",
+            "Install a released package, or build the canvas with `make canvas`.",
+        ) from None
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)} · TensorViz</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        '<div id="app"></div>\n<noscript>The canvas needs JavaScript.</noscript>\n'
+        f'<script id="graph-data" type="application/octet-stream">{packed}</script>\n'
+        f'<script type="module">{script}</script>\n</body>\n</html>\n'
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
