@@ -10,7 +10,6 @@ import {
   firstLook,
   fitAll,
   overlaps,
-  READABLE_ZOOM,
   type Rect,
   readable,
   reveal,
@@ -60,6 +59,9 @@ export interface GraphView {
 
 const SVG = "http://www.w3.org/2000/svg";
 const MARGIN = 0.6;
+/** Below these zooms, boxes have no text at all, and only titles. */
+const FAR = 0.16;
+const MIDDLE = 0.42;
 
 interface Drawn {
   element: SVGGElement;
@@ -163,10 +165,11 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
   /** Puts the world in its place, and draws what came near the screen. */
   function place(): void {
     world.setAttribute("transform", `translate(${viewport.x} ${viewport.y}) scale(${viewport.k})`);
-    const detail = viewport.k < 0.16 ? "far" : viewport.k < 0.42 ? "middle" : "near";
+    const detail = viewport.k < FAR ? "far" : viewport.k < MIDDLE ? "middle" : "near";
+    const coarser = (detail === "far") !== (svg.dataset.detail === "far");
     if (svg.dataset.detail !== detail) svg.dataset.detail = detail;
     const area = seen(viewport, screen, 0);
-    if (drawnArea && contains(drawnArea, area) && viewport.k < drawnZoom * 2.5) return;
+    if (!coarser && drawnArea && contains(drawnArea, area) && viewport.k < drawnZoom * 2.5) return;
     drawNear();
   }
 
@@ -213,7 +216,8 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
 
   function drawBox(box: Box, rect: Rect): Drawn {
     let drawn = boxes.get(box.id);
-    const content = `${box.content}\n${rect.width}×${rect.height}`;
+    const plain = svg.dataset.detail === "far";
+    const content = `${plain}${box.content}\n${rect.width}×${rect.height}`;
     if (!drawn) {
       counter += 1;
       const element = make("g", { id: `box-${counter}`, role: "treeitem" });
@@ -223,7 +227,7 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
     }
     if (drawn.content !== content) {
       drawn.content = content;
-      fill(drawn.element, box, rect);
+      fill(drawn.element, box, rect, plain);
       drawn.under?.remove();
       drawn.under = undefined;
       if (box.expanded) {
@@ -248,7 +252,7 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
     if (!drawn) {
       const element = make("g", {});
       element.dataset.line = line.id;
-      element.append(make("path", { class: "hit" }), make("path", { class: "line", "marker-end": "url(#arrow)" }));
+      element.append(make("path", { class: "line", "marker-end": "url(#arrow)" }));
       drawn = { element, under: undefined, content: "", place: "", className: "", label: undefined };
       lines.set(line.id, drawn);
       layers.lines.append(element);
@@ -338,21 +342,8 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
 
   /** The viewport in which the anchor, or else what was nearest to the middle, stays where it was. */
   function keep(before: Shown, next: Shown, anchor: string | undefined): Viewport | undefined {
-    const middle = {
-      x: (screen.width / 2 - viewport.x) / viewport.k,
-      y: (screen.height / 2 - viewport.y) / viewport.k,
-    };
-    let best = anchor && before.layout.boxes.has(anchor) && next.layout.boxes.has(anchor) ? anchor : undefined;
-    if (!best) {
-      let distance = Infinity;
-      for (const [id, rect] of before.layout.boxes) {
-        if (!next.layout.boxes.has(id)) continue;
-        const away = Math.hypot(rect.x + rect.width / 2 - middle.x, rect.y + rect.height / 2 - middle.y);
-        if (away >= distance) continue;
-        distance = away;
-        best = id;
-      }
-    }
+    const known = (id: string) => before.layout.boxes.has(id) && next.layout.boxes.has(id);
+    const best = anchor !== undefined && known(anchor) ? anchor : nearMiddle(before, known);
     const old = best && before.layout.boxes.get(best);
     const now = best && next.layout.boxes.get(best);
     if (!old || !now) return undefined;
@@ -362,6 +353,22 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
       x: viewport.x + (old.x - now.x) * viewport.k,
       y: viewport.y + (old.y - now.y) * viewport.k,
     };
+  }
+
+  /** The box whose middle is nearest to that of the screen, of those that are `wanted`. */
+  function nearMiddle(of: Shown, wanted: (id: string) => boolean): string | undefined {
+    const x = (screen.width / 2 - viewport.x) / viewport.k;
+    const y = (screen.height / 2 - viewport.y) / viewport.k;
+    let best: string | undefined;
+    let least = Number.POSITIVE_INFINITY;
+    for (const [id, rect] of of.layout.boxes) {
+      if (!wanted(id)) continue;
+      const away = Math.hypot(rect.x + rect.width / 2 - x, rect.y + rect.height / 2 - y);
+      if (away >= least) continue;
+      least = away;
+      best = id;
+    }
+    return best;
   }
 
   listen(svg, {
@@ -413,12 +420,9 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
     },
     readable() {
       if (!shown) return;
-      const chosen = decoration.selected && shown.layout.boxes.get(decoration.selected);
-      if (chosen) {
-        move(readable(chosen, screen));
-      } else {
-        move(zoomAt(viewport, screen.width / 2, screen.height / 2, READABLE_ZOOM / viewport.k));
-      }
+      const chosen = decoration.selected ?? nearMiddle(shown, (id) => !shown?.picture.boxes.get(id)?.expanded);
+      const rect = chosen && shown.layout.boxes.get(chosen);
+      if (rect) move(readable(rect, screen));
     },
     zoom: (factor) => move(zoomAt(viewport, screen.width / 2, screen.height / 2, factor)),
     pan: (dx, dy) => move({ ...viewport, x: viewport.x + dx, y: viewport.y + dy }),
@@ -431,9 +435,9 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
       covered = { right, bottom };
     },
     whole() {
+      svg.dataset.detail = "near";
       if (shown) drawNear({ x: 0, y: 0, width: shown.layout.width, height: shown.layout.height });
       world.removeAttribute("transform");
-      svg.dataset.detail = "near";
       return svg;
     },
     restore() {
@@ -454,7 +458,8 @@ function keepOrder(layer: SVGGElement, wanted: readonly SVGGElement[]): void {
 
 const PAD = 11;
 
-function fill(element: SVGGElement, box: Box, rect: Rect): void {
+/** `plain`: too far away to read anything. */
+function fill(element: SVGGElement, box: Box, rect: Rect, plain: boolean): void {
   const { width, height } = rect;
   const round = box.kind === "input" || box.kind === "output" ? Math.min(height / 2, 15) : box.expandable ? 7 : 5;
   const parts: SVGElement[] = [];
@@ -462,6 +467,11 @@ function fill(element: SVGGElement, box: Box, rect: Rect): void {
     for (const by of [8, 4]) parts.push(make("rect", { class: "behind", x: by, y: by, width, height, rx: round }));
   }
   if (!box.expanded) parts.push(make("rect", { class: "back", width, height, rx: round }));
+  if (plain) {
+    element.replaceChildren(...parts);
+    describe(element, box);
+    return;
+  }
   if (box.kind === "boundary")
     parts.push(make("rect", { class: "inner", x: 3, y: 3, width: width - 6, height: height - 6, rx: 3 }));
   let left = PAD;
@@ -512,6 +522,10 @@ function fill(element: SVGGElement, box: Box, rect: Rect): void {
     }
   }
   element.replaceChildren(...parts);
+  describe(element, box);
+}
+
+function describe(element: SVGGElement, box: Box): void {
   element.setAttribute("aria-label", spoken(box));
   element.setAttribute("aria-level", String(box.depth + 1));
   if (box.expandable) element.setAttribute("aria-expanded", String(box.expanded));
