@@ -17,6 +17,7 @@ import msgspec
 
 from tvls import graph
 from tvls.capture.encoding import canonical_json
+from tvls.graph.folds import fold_details, fold_info, folds
 from tvls.graph.index import GraphIndex, Located, body_id
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
@@ -39,14 +40,19 @@ def graph_page(index: GraphIndex, info: t.CaptureInfo, name: str) -> str:
             "Export it as a graph file (JSON) instead, and open that with tvls.",
             limit="operations",
         )
+    packed = base64.b64encode(gzip.compress(graph_data(index, info, name), mtime=0)).decode()
+    return _page(info.name, packed)
+
+
+def graph_data(index: GraphIndex, info: t.CaptureInfo, name: str) -> bytes:
+    """What the page holds of the graph, as JSON: `FileData` of the canvas."""
     data = {
         "capture": msgspec.structs.replace(info, uri=index.capture["target"].get("path"), previous=None),
         "bodies": _same_bodies(index),
         "graphs": {located.body or "": _whole(index, located, info.freshness) for located in index.graphs},
         "portable": t.ExportResult(text=canonical_json(index.capture).decode(), suggested_name=name),
     }
-    packed = base64.b64encode(gzip.compress(msgspec.json.encode(data), mtime=0)).decode()
-    return _page(info.name, packed)
+    return msgspec.json.encode(data)
 
 
 def _same_bodies(index: GraphIndex) -> dict[str, str]:
@@ -65,7 +71,7 @@ def _whole(index: GraphIndex, located: Located, freshness: t.Freshness) -> dict[
     of, body = located.graph, located.body
     nodes: list[t.Node] = []
     edges: list[t.Edge] = []
-    expanded = [f"scope:{scope['id']}" for scope in of.scopes]
+    expanded = [of.scope_node_id(scope) for scope in range(len(of.scopes))]
     cursor: str | None = None
     while True:
         page = graph.view(index, expanded, body, cursor, limit=2_000)
@@ -74,11 +80,15 @@ def _whole(index: GraphIndex, located: Located, freshness: t.Freshness) -> dict[
         cursor = page.next_cursor
         if cursor is None:
             break
+    runs = {id(fold): fold for fold, _ in folds(of).of.values()}.values()
+    members = [[of.scope_node_id(member) for member in fold.members] for fold in runs]
     return {
         "nodes": nodes,
         "edges": edges,
-        "folds": [],
-        "instances": {},
+        "folds": [
+            {"members": ids, "info": fold_info(of, fold, 0), "details": fold_details(index, ids[0], body)}
+            for ids, fold in zip(members, runs, strict=True)
+        ],
         "details": {node.id: _details(index, node.id, body, freshness) for node in nodes},
     }
 

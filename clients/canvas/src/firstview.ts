@@ -1,12 +1,16 @@
-// Which scopes are open at first, so that the first picture reads like the model: wrappers around everything and the
-// root module are open, its layers are boxes, and a picture of two boxes goes on until there is something to read.
+// Which scopes are open at first, so that the first picture reads like the model: what holds most of the program is open,
+// its layers are boxes, and a picture of a few boxes goes on until there is something to read.
 import type * as p from "./protocol";
 
 /** Boxes that are enough to read. */
 const ENOUGH = 7;
 /** A first picture has no more than this, unless the top level alone has. */
 const AT_MOST = 60;
-const ROUNDS = 6;
+const ROUNDS = 8;
+/** A scope with more of the program than this is a wrapper, or the part that matters. */
+const MOST = 0.6;
+/** Scopes with less are opened by the person. */
+const MUCH = 0.25;
 
 export type FetchView = (expanded: readonly string[]) => Promise<p.GraphViewResult>;
 
@@ -29,11 +33,16 @@ export async function firstView(fetch: FetchView): Promise<{ expanded: string[];
 /** Scopes to open next; none where the picture is good. Exported for its tests. */
 export function toOpen(nodes: readonly p.Node[]): string[] {
   const inside = nodes.filter((node) => node.kind === "operation" || (node.kind === "scope" && !node.expanded));
-  const scopes = inside.filter((node) => node.kind === "scope");
-  const modules = scopes.filter((node) => node.scopeKind === "module" && !node.fold);
-  // One box is the whole program, whatever stands beside it.
-  const [only] = scopes;
-  if (scopes.length === 1 && only && inside.length <= 3 && !only.fold) return [only.id];
-  if (inside.length >= ENOUGH) return [];
-  return modules.map((node) => node.id);
+  const all = inside.reduce((sum, node) => sum + size(node), 0);
+  const share = (node: p.Node) => size(node) / all;
+  const scopes = inside.filter((node) => node.kind === "scope" && !node.fold);
+  const most = scopes.filter((node) => share(node) > MOST);
+  if (most.length) return most.map((node) => node.id);
+  const boxes = inside.reduce((sum, node) => sum + (node.fold?.count ?? 1), 0);
+  if (boxes >= ENOUGH) return [];
+  return scopes.filter((node) => node.scopeKind === "module" && share(node) >= MUCH).map((node) => node.id);
+}
+
+function size(node: p.Node): number {
+  return node.fold?.operations ?? node.operations ?? 1;
 }

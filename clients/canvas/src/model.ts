@@ -53,6 +53,8 @@ export interface Picture {
 }
 
 export const HEADER_HEIGHT = 30;
+/** How far the neighbours that a folded box stands for look out behind it. */
+export const BEHIND = 8;
 const TITLE_HEIGHT = 30;
 const SUBTITLE_HEIGHT = 16;
 export const CHIP_HEIGHT = 17;
@@ -62,7 +64,8 @@ const TOGGLE_WIDTH = 20;
 /** Of the buttons that step through folded neighbours. */
 export const STEPPER_WIDTH = 52;
 const TITLE_LENGTH = 34;
-const SUBTITLE_LENGTH = 44;
+const CLASS_LENGTH = 22;
+const SUBTITLE_LENGTH = 64;
 const CHIP_LENGTH = 36;
 const LABEL_LENGTH = 30;
 
@@ -87,10 +90,11 @@ function box(node: p.Node, depth: number, measure: Measure): Box {
   const titleWidth = measure(title, "title") + (expandable ? TOGGLE_WIDTH : 0) + foldWidth;
   const widths = [titleWidth, measure(subtitle, "mono"), ...shown.map((chip) => measure(chip.text, "mono") + 14)];
   if (expanded) widths[0] = titleWidth + 10 + measure(subtitle, "mono");
-  const width = Math.ceil(Math.max(54, ...widths) + 2 * PADDING);
+  const behind = times > 1 && !expanded ? BEHIND : 0;
+  const width = Math.ceil(Math.max(54, ...widths) + 2 * PADDING) + behind;
   const height = expanded
     ? HEADER_HEIGHT
-    : TITLE_HEIGHT + (subtitle ? SUBTITLE_HEIGHT : 0) + (shown.length ? shown.length * CHIP_HEIGHT + 5 : 0);
+    : behind + TITLE_HEIGHT + (subtitle ? SUBTITLE_HEIGHT : 0) + (shown.length ? shown.length * CHIP_HEIGHT + 5 : 0);
   return {
     id: node.id,
     parent: node.parent ?? "",
@@ -134,7 +138,7 @@ function subtitleText(node: p.Node): string {
   if (node.kind !== "scope") return "";
   const parts: string[] = [];
   const className = node.className && lastPart(node.className);
-  if (className && className !== node.label) parts.push(className);
+  if (className && className !== node.label) parts.push(shorten(className, CLASS_LENGTH));
   else if (node.scopeKind && node.scopeKind !== "module") parts.push(node.scopeKind);
   const fold = node.expanded ? undefined : node.fold;
   const operations = fold ? fold.operations : node.operations;

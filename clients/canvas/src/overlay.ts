@@ -3,7 +3,7 @@
 import type { Box, Picture } from "./model";
 import type * as p from "./protocol";
 import type { Overlay } from "./state";
-import { bytesText, countText } from "./text";
+import { bytesText, flopsText } from "./text";
 
 export const STEPS = 9;
 
@@ -35,7 +35,7 @@ export function scale(overlay: Overlay, picture: Picture): Scale | undefined {
     const number = depths ? depths.get(box.id) : measured(overlay, box);
     if (number !== undefined && number > 0) numbers.set(box.id, number);
   }
-  const write = overlay === "flops" ? (n: number) => `${countText(n)}FLOPs` : depths ? String : bytesText;
+  const write = overlay === "flops" ? flopsText : depths ? String : bytesText;
   if (numbers.size === 0) return { steps: new Map(), low: "", high: "" };
   const all = [...numbers.values()];
   const low = Math.min(...all);

@@ -41,6 +41,13 @@ export function countText(count: number): string {
   return `${value >= 99.95 ? value.toFixed(0) : value >= 9.995 ? value.toFixed(1) : value.toFixed(2)}${STEPS[step]}`;
 }
 
+/** `64 FLOPs`, `20.4 MFLOPs` */
+export function flopsText(count: number): string {
+  const text = countText(count);
+  const prefix = /[A-Z]$/.exec(text)?.[0] ?? "";
+  return `${text.slice(0, text.length - prefix.length)} ${prefix}FLOPs`;
+}
+
 export function bytesText(bytes: number): string {
   let value = bytes;
   let step = 0;

@@ -17,8 +17,6 @@ export interface FileData {
 
 export interface FileGraph extends WholeGraph {
   details: Record<string, p.NodeDetails>;
-  /** Folded node → the neighbours that it stands for. */
-  instances: Record<string, p.FoldResult>;
 }
 
 /** The host of a file that holds its graph; undefined where the page is a daemon's. */
@@ -71,9 +69,9 @@ export function hostOf(data: FileData): Host {
       freshness: data.capture.freshness,
     }),
     "tvls/graph/fold": ({ node, body }: p.FoldParams) => {
-      const found = graphOf(body).instances[node];
-      if (!found) throw missing(`Node ${node} is not folded.`);
-      return found;
+      const run = graphOf(body).folds.find(({ members }) => members.includes(node));
+      if (!run) throw missing(`Node ${node} is not folded.`);
+      return run.details;
     },
     "tvls/graph/search": (params: p.SearchParams) => searchGraph(data, params),
     "tvls/graph/export": () => data.portable,

@@ -15,7 +15,9 @@ export function searchGraph(data: FileData, params: p.SearchParams): p.SearchRes
     for (const [body, graph] of Object.entries(data.graphs)) {
       const parents = new Map(graph.nodes.map((node) => [node.id, node.parent]));
       const runs = new Map(
-        graph.folds.flatMap((run) => run.map((id, at) => [id, { first: run[0] as string, at }] as const)),
+        graph.folds.flatMap(({ members }) =>
+          members.map((id, at) => [id, { first: members[0] as string, at }] as const),
+        ),
       );
       for (const node of graph.nodes) {
         if (!tests.every((test) => test(node, graph.details[node.id]))) continue;

@@ -6,22 +6,29 @@ import type * as p from "../protocol";
 export interface WholeGraph {
   nodes: p.Node[];
   edges: p.Edge[];
-  /** Runs of equal neighbours, as scope node ids in order. */
-  folds: string[][];
+  folds: Run[];
+}
+
+/** Neighbours of equal structure. */
+export interface Run {
+  /** Scope node ids in order. */
+  members: string[];
+  info: p.FoldInfo;
+  details: p.FoldResult;
 }
 
 export interface Prepared {
   whole: WholeGraph;
   at: Map<string, number>;
   /** Scope → the run that it belongs to. */
-  runs: Map<string, string[]>;
+  runs: Map<string, Run>;
   /** Scope node → the node as it is when collapsed. */
   closed: (id: string) => p.Node | undefined;
 }
 
 export function prepare(whole: WholeGraph, closed: (id: string) => p.Node | undefined): Prepared {
-  const runs = new Map<string, string[]>();
-  for (const run of whole.folds) for (const id of run) runs.set(id, run);
+  const runs = new Map<string, Run>();
+  for (const run of whole.folds) for (const id of run.members) runs.set(id, run);
   return { whole, at: new Map(whole.nodes.map((node, index) => [node.id, index])), runs, closed };
 }
 
@@ -30,8 +37,10 @@ interface Place {
   id: string;
   /** The node is itself visible, and not inside something closed. */
   leaf: boolean;
-  /** Instances that were left for the one that is shown: the folded node and which of its neighbours it was. */
-  left: Map<string, number>;
+  /** Folded nodes around it, and in which of their neighbours it lies. */
+  inside: Map<string, number>;
+  /** It lies in a neighbour that is not shown; `id` is its like in the one that is. */
+  moved: boolean;
 }
 
 export function viewOf(
@@ -44,9 +53,10 @@ export function viewOf(
   const hide = new Set(params.hide ?? []);
   const opened = (id: string): boolean => {
     const run = fold ? runs.get(id) : undefined;
-    return run ? run.some((member) => expanded.has(member)) : expanded.has(id);
+    return run ? run.members.some((member) => expanded.has(member)) : expanded.has(id);
   };
-  const shownOf = (run: string[]): number => Math.min(run.length - 1, params.instances?.[run[0] as string] ?? 0);
+  const nameOf = (run: Run): string => run.members[0] as string;
+  const shownOf = (run: Run): number => Math.min(run.members.length - 1, params.instances?.[nameOf(run)] ?? 0);
 
   /** Ancestors from the outside in, the node last. */
   const chain = (id: string): string[] => {
@@ -64,28 +74,35 @@ export function viewOf(
     return known;
   };
   const find = (id: string): Place => {
-    const left = new Map<string, number>();
+    const inside = new Map<string, number>();
+    let moved = false;
     let ids = chain(id);
     for (let depth = 0; depth < ids.length; depth += 1) {
       const here = ids[depth] as string;
       const node = whole.nodes[at.get(here) ?? -1];
       if (node?.kind !== "scope") continue;
       const run = fold ? runs.get(here) : undefined;
-      const name = run?.[0] ?? here;
-      if (!opened(here)) return { id: name, leaf: false, left };
+      const name = run?.members[0] ?? here;
+      if (!opened(here)) return { id: name, leaf: false, inside, moved };
       if (!run) continue;
-      const instance = run.indexOf(here);
-      const shown = run[shownOf(run)] as string;
+      const instance = run.members.indexOf(here);
+      const shown = run.members[shownOf(run)] as string;
+      inside.set(name, instance);
       if (shown === here) continue;
       // The counterpart in the neighbour that is shown: equal structure, so the same place after its beginning.
-      left.set(name, instance);
+      moved = true;
       const last = ids.at(-1) as string;
       const offset = (at.get(last) ?? 0) - (at.get(here) ?? 0);
       ids = chain(whole.nodes[(at.get(shown) ?? 0) + offset]?.id ?? shown);
     }
     const last = ids.at(-1) as string;
     const run = fold ? runs.get(last) : undefined;
-    return { id: run?.[0] ?? last, leaf: true, left };
+    return { id: run?.members[0] ?? last, leaf: true, inside, moved };
+  };
+
+  const shownAt = (name: string): number => {
+    const run = runs.get(name);
+    return run ? shownOf(run) : 0;
   };
 
   const nodes: p.Node[] = [];
@@ -95,18 +112,18 @@ export function viewOf(
     const place = placeOf(node.id);
     // Drawn where it is itself visible: not inside a closed scope, not in a neighbour that is not shown.
     const run = fold ? runs.get(node.id) : undefined;
-    const first = run?.[0] ?? node.id;
-    if (place.left.size || place.id !== first) continue;
-    if (run && run[shownOf(run)] !== node.id) continue;
+    const first = run?.members[0] ?? node.id;
+    if (place.moved || place.id !== first) continue;
+    if (run && run.members[shownOf(run)] !== node.id) continue;
     const open = node.kind === "scope" && opened(node.id);
     const drawn: p.Node =
       node.kind === "scope" && !open ? { ...(graph.closed(node.id) ?? node), expanded: false } : { ...node };
     drawn.id = first;
     const parentRun = fold && node.parent ? runs.get(node.parent) : undefined;
-    if (node.parent) drawn.parent = parentRun?.[0] ?? node.parent;
+    if (node.parent) drawn.parent = parentRun?.members[0] ?? node.parent;
     else delete drawn.parent;
     if (open) drawn.expanded = true;
-    if (run) drawn.fold = foldOf(graph, run, shownOf(run));
+    if (run) drawn.fold = { ...run.info, instance: shownOf(run), shown: run.members[shownOf(run)] as string };
     else delete drawn.fold;
     if (node.noise) {
       kinds[node.noise] = (kinds[node.noise] ?? 0) + 1;
@@ -125,8 +142,8 @@ export function viewOf(
     const source = placeOf(edge.source);
     const target = placeOf(edge.target);
     if (source.id === target.id && !(source.leaf && target.leaf && edge.source === edge.target)) continue;
-    if (twin(source, target)) continue;
-    const folded = source.left.size > 0 || target.left.size > 0;
+    if (twin(source, target, shownAt)) continue;
+    const folded = source.moved || target.moved;
     const leaf = target.leaf && visible.get(target.id)?.kind !== "scope";
     const next: p.Edge = { ...edge, source: source.id, target: target.id };
     if (folded) next.folded = true;
@@ -153,10 +170,12 @@ export function viewOf(
   };
 }
 
-/** An edge inside neighbours that are not shown, or between two of them: the one shown has its like. */
-function twin(source: Place, target: Place): boolean {
-  for (const name of source.left.keys()) if (target.left.has(name)) return true;
-  // Between the neighbour that is shown, open, and another one of the same run.
+/** Between two neighbours of one fold, or inside one that is not shown: the one shown has its like. */
+function twin(source: Place, target: Place, shownAt: (name: string) => number): boolean {
+  for (const [name, instance] of source.inside) {
+    const other = target.inside.get(name);
+    if (other !== undefined && (other !== instance || instance !== shownAt(name))) return true;
+  }
   return false;
 }
 
@@ -187,30 +206,4 @@ function past(edges: readonly p.Edge[], hidden: ReadonlySet<string>, visible: Re
         .filter(({ id }) => id !== edge.target)
         .map(({ id, through }) => ({ ...edge, source: id, through }));
     });
-}
-
-function foldOf(graph: Prepared, run: readonly string[], instance: number): p.FoldInfo {
-  const members = run.map((id) => graph.closed(id));
-  const total: p.Costs = {};
-  for (const key of [
-    "flops",
-    "contractionFlops",
-    "uncounted",
-    "outputBytes",
-    "parameters",
-    "parameterBytes",
-    "stateBytes",
-  ] as const) {
-    const numbers = members.map((member) => member?.costs?.[key]);
-    if (numbers.every((number) => number !== undefined)) total[key] = numbers.reduce((sum, number) => sum + number, 0);
-  }
-  return {
-    count: run.length,
-    first: members[0]?.label ?? "",
-    last: members.at(-1)?.label ?? "",
-    instance,
-    shown: run[instance] ?? (run[0] as string),
-    operations: members.reduce((sum, member) => sum + (member?.operations ?? 0), 0),
-    costs: total,
-  };
 }

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type * as p from "../protocol";
-import { bytesText, countText, lastPart, plural } from "../text";
+import { bytesText, countText, flopsText, lastPart, plural } from "../text";
 
 export function Badges({ capture, refresh }: { capture: p.CaptureInfo; refresh: (() => void) | undefined }) {
   const { coverage, freshness, costs } = capture;
@@ -151,7 +151,7 @@ function frameworkText(capture: p.CaptureInfo): string {
 function totalsText(costs: p.Costs): string {
   const parts: string[] = [];
   if (costs.parameters) parts.push(`${countText(costs.parameters)} params`);
-  if (costs.flops !== undefined) parts.push(`${costs.uncounted ? "≥ " : ""}${countText(costs.flops)} FLOPs`);
+  if (costs.flops !== undefined) parts.push(`${costs.uncounted ? "≥ " : ""}${flopsText(costs.flops)}`);
   return parts.join(" · ") || "no costs";
 }
 

@@ -1,6 +1,6 @@
 // The picture of a graph as SVG. Only what is near the screen is in the document, an element is made again only when its
 // content changed, and moving the viewport changes one attribute.
-import { type Box, CHIP_HEIGHT, HEADER_HEIGHT, type Line, STEPPER_WIDTH } from "../model";
+import { BEHIND, type Box, CHIP_HEIGHT, HEADER_HEIGHT, type Line, STEPPER_WIDTH } from "../model";
 import type { Shown } from "../state";
 import { countText, longTypeText, plural } from "../text";
 import { bounds, curve } from "./curve";
@@ -460,11 +460,14 @@ const PAD = 11;
 
 /** `plain`: too far away to read anything. */
 function fill(element: SVGGElement, box: Box, rect: Rect, plain: boolean): void {
-  const { width, height } = rect;
+  const behind = box.times > 1 && !box.expanded ? BEHIND : 0;
+  const width = rect.width - behind;
+  const height = rect.height - behind;
   const round = box.kind === "input" || box.kind === "output" ? Math.min(height / 2, 15) : box.expandable ? 7 : 5;
   const parts: SVGElement[] = [];
-  if (box.times > 1 && !box.expanded) {
-    for (const by of [8, 4]) parts.push(make("rect", { class: "behind", x: by, y: by, width, height, rx: round }));
+  if (behind) {
+    for (const by of [behind, behind / 2])
+      parts.push(make("rect", { class: "behind", x: by, y: by, width, height, rx: round }));
   }
   if (!box.expanded) parts.push(make("rect", { class: "back", width, height, rx: round }));
   if (plain) {

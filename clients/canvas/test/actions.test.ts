@@ -1,0 +1,216 @@
+import { expect, test, vi } from "vitest";
+import { type Host, RequestError } from "../src/host";
+import type * as p from "../src/protocol";
+import { canvas, settled } from "./recorded";
+
+const labelled = (store: Awaited<ReturnType<typeof canvas>>["store"], label: string) =>
+  [...(store.get().shown?.picture.boxes.values() ?? [])].find((box) => box.node.label === label)?.id as string;
+
+test("a capture that is there is shown", async () => {
+  const { store, ids } = await canvas("tower");
+  expect(store.get().capture?.name).toBe("Tower");
+  expect(ids()).toHaveLength(5);
+  expect(store.get().trouble).toBeUndefined();
+});
+
+test("toggling opens in place, keeps what is selected, and closes again", async () => {
+  const { store, actions, ids } = await canvas("tower");
+  const stem = labelled(store, "stem");
+  actions.select(stem);
+  await actions.toggle(stem);
+  expect(store.get().shown?.picture.boxes.get(stem)?.expanded).toBe(true);
+  expect(store.get().shown?.anchor).toBe(stem);
+  expect(store.get().selected).toBe(stem);
+  expect(ids()).toHaveLength(8);
+  await actions.toggle(stem);
+  expect(ids()).toHaveLength(5);
+});
+
+test("of two answers only the newest is shown", async () => {
+  const { store, actions } = await canvas("tower");
+  const [stem, head] = [labelled(store, "stem"), labelled(store, "head")];
+  await Promise.all([actions.toggle(stem), actions.toggle(head)]);
+  const { shown } = store.get();
+  expect(shown?.picture.boxes.get(head)?.expanded).toBe(true);
+});
+
+test("selecting fetches the details of the node, and the instances of a folded one", async () => {
+  const { store, actions } = await canvas("tower");
+  const folded = labelled(store, "blocks_0");
+  actions.select(folded);
+  await settled();
+  expect(store.get().details?.node.label).toBe("blocks_0");
+  expect(store.get().fold?.instances.map((instance) => instance.label)).toEqual([
+    "blocks_0",
+    "blocks_1",
+    "blocks_2",
+    "blocks_3",
+  ]);
+  await actions.step(folded, 1);
+  await settled();
+  expect(store.get().details?.node.label).toBe("blocks_1");
+  await actions.step(folded, -2);
+  expect(store.get().shown?.picture.boxes.get(folded)?.node.label).toBe("blocks_3");
+});
+
+test("search walks its hits, and opens what hides them", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { store, actions } = await canvas("tower");
+  actions.search("dot_general");
+  await vi.advanceTimersByTimeAsync(200);
+  vi.useRealTimers();
+  expect(store.get().search.total).toBe(6);
+  const found: string[] = [];
+  for (let hit = 0; hit < 6; hit += 1) {
+    await actions.walkHits(1);
+    const { selected, shown } = store.get();
+    expect(shown?.picture.boxes.get(selected as string)?.node.label).toBe("dot_general");
+    found.push(store.get().search.hits[store.get().search.at]?.node as string);
+  }
+  expect(new Set(found).size).toBe(6);
+  await actions.walkHits(1);
+  expect(store.get().search.at).toBe(0);
+  await actions.walkHits(-1);
+  expect(store.get().search.at).toBe(5);
+});
+
+test("a node in another instance of a fold is found by its id", async () => {
+  const { store, actions } = await canvas("tower");
+  expect(await actions.findById("op:Tower/blocks_2/Dense_0/dot_general.0")).toBe(true);
+  expect(store.get().instances.get(labelled(store, "blocks_2"))).toBe(2);
+});
+
+test("a body is entered and left, with the boundary selected again", async () => {
+  const { store, actions, ids } = await canvas("rnn");
+  const scan = labelled(store, "scan");
+  const body = store.get().shown?.picture.boxes.get(scan)?.node.bodies?.[0]?.id as string;
+  const outside = ids();
+  await actions.enterBody(scan, body);
+  expect(store.get().shown?.bodies.map((step) => step.label)).toEqual(["scan"]);
+  expect(store.get().said).toContain("Nothing says that it ran");
+  expect(ids()).not.toEqual(outside);
+  await actions.leaveBody(0);
+  expect(ids()).toEqual(outside);
+  expect(store.get().selected).toBe(scan);
+});
+
+test("noise is dimmed without a request, and hidden by one", async () => {
+  const { store, actions, calls } = await canvas("tower");
+  await actions.toggle(labelled(store, "stem"));
+  const before = calls.length;
+  await actions.setNoise("parameter", "dim");
+  expect(calls.length).toBe(before);
+  const count = store.get().shown?.noise.parameter ?? 0;
+  await actions.setNoise("parameter", "hide");
+  expect(store.get().shown?.hidden).toBe(count);
+  expect(count).toBeGreaterThan(0);
+});
+
+/** A host that answers some methods itself. */
+const answering =
+  (answers: Record<string, (params: never) => unknown>) =>
+  (host: Host): Host => ({
+    ...host,
+    request: async (method, params, signal) =>
+      method in answers ? (answers[method]?.(params as never) as never) : host.request(method, params, signal),
+  });
+
+test("an error keeps the graph that is shown, and what to do next", async () => {
+  const data = { kind: "traceFailed", nextStep: "Correct the code.", exception: "TypeError: shapes" } as p.ErrorData;
+  const { store, actions, ids } = await canvas(
+    "tower",
+    answering({
+      "tvls/graph/open": () => {
+        throw new RequestError(-33007, "Tower failed", data);
+      },
+    }),
+  );
+  await actions.open();
+  expect(store.get().trouble).toMatchObject({ kind: "traceFailed", data: { nextStep: "Correct the code." } });
+  expect(store.get().loading).toBeUndefined();
+  expect(ids()).toHaveLength(5);
+});
+
+test("a new capture keeps what was open and selected, and marks what changed", async () => {
+  const change = (node: string): p.NodeChange => ({ node, label: "add" });
+  const { store, actions } = await canvas(
+    "tower",
+    answering({
+      "tvls/graph/compare": (): Partial<p.CompareResult> => ({
+        added: [],
+        removed: [],
+        changed: [change("op:Tower/stem/add.0")],
+        summary: "1 changed (shape)",
+      }),
+    }),
+  );
+  const stem = labelled(store, "stem");
+  await actions.toggle(stem);
+  actions.select(stem);
+  const { capture } = store.get();
+  await actions.show({
+    ...(capture as p.CaptureInfo),
+    captureId: "sha256:next",
+    previous: capture?.captureId as string,
+  });
+  expect(store.get().shown?.captureId).toBe("sha256:next");
+  expect(store.get().shown?.picture.boxes.get(stem)?.expanded).toBe(true);
+  expect(store.get().selected).toBe(stem);
+  expect([...store.get().changed]).toContain("op:Tower/stem/add.0");
+  expect(store.get().changes).toContain("1 changed (shape)");
+});
+
+test("cancelling a trace ends it without an error", async () => {
+  const { store, actions } = await canvas("tower", (host) => ({
+    ...host,
+    request: (method, params, signal) =>
+      method === "tvls/graph/open"
+        ? new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)))
+        : host.request(method, params, signal),
+  }));
+  const opening = actions.open();
+  expect(store.get().loading?.phase).toBe("start");
+  actions.cancel();
+  await opening;
+  expect(store.get().loading).toBeUndefined();
+  expect(store.get().trouble).toBeUndefined();
+});
+
+test("a capture that the server let go of is opened again", async () => {
+  let opens = 0;
+  const server = { gone: false };
+  const { store, actions } = await canvas("tower", (host) => ({
+    ...host,
+    request: async (method, params, signal) => {
+      if (method === "tvls/graph/open") {
+        opens += 1;
+        server.gone = false;
+        const { capture } = await host.request("tvls/canvas/attach", { page: "" });
+        return { capture: { ...capture, captureId: "sha256:again" } } as never;
+      }
+      if (method === "tvls/graph/view" && server.gone) {
+        throw new RequestError(-33011, "gone", { kind: "captureGone", nextStep: "Open again." });
+      }
+      return host.request(method, params, signal);
+    },
+  }));
+  server.gone = true;
+  await actions.toggle(labelled(store, "stem"));
+  expect(opens).toBe(1);
+  expect(store.get().shown?.captureId).toBe("sha256:again");
+  expect(store.get().trouble).toBeUndefined();
+});
+
+test("marks of the cursor stand at the closed scope around what is not drawn", async () => {
+  const { store, actions } = await canvas("tower");
+  const stem = labelled(store, "stem");
+  const captureId = store.get().shown?.captureId as string;
+  await actions.markNodes({
+    captureId,
+    nodes: [{ captureId, node: "op:Tower/stem/add.0", label: "add", scopes: [stem] }],
+    total: 1,
+  });
+  expect([...store.get().marked]).toEqual([stem]);
+  await actions.markNodes({ captureId, nodes: [], total: 0 });
+  expect(store.get().marked.size).toBe(0);
+});

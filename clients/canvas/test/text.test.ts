@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { documentation } from "../src/documentation";
+import {
+  bytesText,
+  countText,
+  elapsedText,
+  flopsText,
+  opaqueType,
+  paramText,
+  shortDtype,
+  shorten,
+  typeText,
+} from "../src/text";
+
+test.each([
+  ["float32", "f32"],
+  ["bfloat16", "bf16"],
+  ["float8_e4m3fn", "f8_e4m3fn"],
+  ["uint8", "u8"],
+  ["complex64", "c64"],
+  ["bool", "bool"],
+  ["key<fry>", "key<fry>"],
+])("dtype %s is written %s", (long, short) => {
+  expect(shortDtype(long)).toBe(short);
+});
+
+test("types are written as in a jaxpr", () => {
+  expect(typeText({ dtype: "float32", shape: [2, 16, 64] })).toBe("f32[2,16,64]");
+  expect(typeText({ dtype: "float32", shape: [], weakType: true })).toBe("f32[]*");
+});
+
+test.each([
+  [0, "0"],
+  [999, "999"],
+  [1000, "1.00K"],
+  [65536, "65.5K"],
+  [999_600, "1.00M"],
+  [124_439_808, "124M"],
+  [6_738_415_616, "6.74G"],
+])("count %d is written %s", (count, text) => {
+  expect(countText(count)).toBe(text);
+});
+
+test("sizes and costs have their units", () => {
+  expect(bytesText(512)).toBe("512 B");
+  expect(bytesText(1024 * 1024)).toBe("1.0 MiB");
+  expect(flopsText(64)).toBe("64 FLOPs");
+  expect(flopsText(20_438_406)).toBe("20.4 MFLOPs");
+  expect(elapsedText(125_000)).toBe("2 min 5 s");
+});
+
+test("parameters of primitives are readable data, opaque ones name their type", () => {
+  expect(
+    paramText([
+      [[1], [0]],
+      [[], []],
+    ]),
+  ).toBe("(((1,), (0,)), ((), ()))");
+  expect(paramText(null)).toBe("None");
+  expect(paramText({ opaque: "builtins.function" })).toBe("‹builtins.function›");
+  expect(opaqueType({ opaque: "a", b: 1 })).toBeUndefined();
+});
+
+test("names are cut in the middle", () => {
+  expect(shorten("params/layers_0/attention/query/kernel", 20)).toBe("params/lay…ry/kernel");
+  expect(shorten("short", 20)).toBe("short");
+});
+
+test("documentation is linked where there is a page", () => {
+  expect(documentation("dot_general")).toBe("https://docs.jax.dev/en/latest/_autosummary/jax.lax.dot_general.html");
+  expect(documentation("scatter-add")).toContain("jax.lax.scatter_add.html");
+  expect(documentation("and")).toContain("jax.lax.bitwise_and.html");
+  expect(documentation("my_primitive")).toBeUndefined();
+});

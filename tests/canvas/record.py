@@ -1,0 +1,60 @@
+"""Traces models of `tests/canvas/workspace` for the canvas's unit tests: `python tests/canvas/record.py`.
+
+Writes `clients/canvas/test/graphs/NAME.json`, the data of an exported page, without what no unit test looks at.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROFILES = ("tower", "rnn")
+
+
+def main() -> None:
+    sys.path.insert(0, str(ROOT))
+    from tvls import graph
+    from tvls.canvas.file import graph_data
+    from tvls.protocol import types as t
+
+    for profile in PROFILES:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"{profile}.json"
+            subprocess.run(
+                [sys.executable, "-m", "tvls", "trace", "--profile", profile, "--trust", "-o", file]
+                + ["--python", ROOT / ".venv-models/bin/python", "--folder", ROOT / "tests/canvas/workspace"],
+                check=True,
+                cwd=ROOT,
+            )
+            capture = graph.load(file.read_bytes())
+        assert "failure" not in capture
+        info = t.CaptureInfo(
+            capture_id=capture["captureId"],
+            name=capture["target"]["qualname"],
+            kind=capture["target"]["kind"],
+            framework=capture["framework"],
+            backend=capture["backend"],
+            versions=capture["versions"],
+            evidence=capture["evidence"],
+            coverage=capture["coverage"],
+            operations=len(capture["operations"]),
+            freshness="fresh",
+        )
+        data: dict[str, Any] = json.loads(graph_data(graph.GraphIndex(capture), info, f"{profile}.json"))
+        data["portable"]["text"] = "{}"
+        for whole in data["graphs"].values():
+            for details in whole["details"].values():
+                details["frames"] = [frame for frame in details.get("frames", []) if frame["workspace"]]
+        out = ROOT / "clients/canvas/test/graphs" / f"{profile}.json"
+        out.parent.mkdir(exist_ok=True)
+        out.write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")
+        print(out, out.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()
