@@ -197,8 +197,9 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     try {
       store.set({ preview: await host.request("tvls/target/preview", { target }) });
     } catch (error) {
-      // The error of the trace says already what is wrong; a preview of nothing is no second message.
-      if (describe(error).kind !== "targetNotFound") throw error;
+      // The error of the trace stands there already; a missing preview is no second one.
+      if (error instanceof HostLost) return;
+      store.set({ said: `There is no preview: ${describe(error).message}` });
     }
   }
 
@@ -263,8 +264,9 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
       clearTimeout(markTimer);
       markTimer = setTimeout(() => store.set({ changed: new Set(), changes: "" }), MARK_MS);
     } catch (error) {
-      // The capture before may be gone; then there is nothing to compare with.
-      if (describe(error).kind !== "captureGone") throw error;
+      // The new graph is there all the same; what changed in it cannot be told, as where the capture before is gone.
+      if (error instanceof HostLost) return;
+      store.set({ said: `What changed is not known: ${describe(error).message}` });
     }
   }
 
