@@ -18,6 +18,7 @@ from typing import Any, Final
 from tvls.analysis.client import Analysis
 from tvls.analysis.types import FoundTarget
 from tvls.capture.document import Capture, Failure, TargetKind
+from tvls.capture.encoding import digest
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Origin, Traced
 from tvls.environments.choices import Choices
 from tvls.environments.find import Interpreter, Selected, eligible, find
@@ -128,6 +129,15 @@ def staleness(tools: Tools, outcome: OpenCapture | FailedTrace, profile_digest: 
         None,  # versions cannot change without the environment's fingerprint
         tools.digests,
     )
+
+
+def saved_state(tools: Tools, outcome: OpenCapture | FailedTrace, profile_digest: str | None) -> str | None:
+    """A word for what a trace would find now, which changes with it; None while a traced file has unsaved changes."""
+    folder, sources = outcome.origin.folder, outcome.snapshot.sources
+    if unsaved(tools.buffers, [folder / source for source in sources], tools.digests):
+        return None
+    parts = [profile_digest or "", *(tools.digests.digest(folder / source) or "" for source in sources)]
+    return digest("\n".join(parts).encode())
 
 
 def _still_selected(tools: Tools, origin: Origin) -> bool:

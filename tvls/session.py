@@ -19,7 +19,8 @@ from tvls.analysis.client import Analysis, AnalysisError
 from tvls.analysis.types import FileTargets, FoundTarget, Parameter
 from tvls.capture.document import Failure, Frame
 from tvls.capture.encoding import canonical_json
-from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Traced
+from tvls.canvas.file import graph_page
+from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Origin, Traced
 from tvls.environments.choices import Choices
 from tvls.environments.find import explain, find
 from tvls.environments.sources import find_source
@@ -27,7 +28,7 @@ from tvls.failures import FailureReport, moved, report_message
 from tvls.freshness import FileDigests
 from tvls.host import Host
 from tvls.installing import Plans, install_plan, plan_installation
-from tvls.opening import Request, Tools, open_request, selected, staleness
+from tvls.opening import Request, Tools, open_request, saved_state, selected, staleness
 from tvls.preview import preview_result
 from tvls.protocol import types as t
 from tvls.protocol import types_canvas as canvas
@@ -476,6 +477,9 @@ class Session:
             return t.ExportResult(
                 text=graph.outline(opened.capture, freshness=self._freshness(opened)), suggested_name=f"{stem}.txt"
             )
+        if params.format == "html":
+            text = graph_page(opened.index, self._info(opened), f"{stem}.json")
+            return t.ExportResult(text=text, suggested_name=f"{stem}.html")
         return t.ExportResult(text=canonical_json(opened.capture).decode(), suggested_name=f"{stem}.json")
 
     def hover(self, path: Path, line: int, byte_column: int, line_text: str) -> graph.HoverText | None:
@@ -499,12 +503,14 @@ class Session:
     # --- freshness and places ----------------------------------------------------------------------------------------
 
     def _stale(self, outcome: OpenCapture | FailedTrace) -> t.Stale | None:
-        origin = outcome.origin
-        digest = origin.profile.digest
-        if origin.profile.name is not None:
-            current = self.setup(origin.folder).profiles.get(origin.profile.name)
-            digest = current.digest if current else None
-        return staleness(self.tools, outcome, digest)
+        return staleness(self.tools, outcome, self._profile_digest(outcome.origin))
+
+    def _profile_digest(self, origin: Origin) -> str | None:
+        """Of the setup as it is now."""
+        if origin.profile.name is None:
+            return origin.profile.digest
+        current = self.setup(origin.folder).profiles.get(origin.profile.name)
+        return current.digest if current else None
 
     def _freshness(self, outcome: OpenCapture | FailedTrace) -> t.Freshness:
         return "stale" if self._stale(outcome) else "fresh"
@@ -526,6 +532,7 @@ class Session:
             operations=len(capture["operations"]),
             freshness="stale" if stale else "fresh",
             stale=stale,
+            retraceable=saved_state(self.tools, opened, self._profile_digest(opened.origin)) if stale else None,
             unavailable=capture["unavailable"],
             costs=graph.capture_costs(opened.index),
             previous=self.tools.captures.previous(opened),

@@ -93,8 +93,8 @@ METHODS: Final[tuple[Method, ...]] = (
         "tvls/graph/export",
         t.ExportParams,
         t.ExportResult,
-        "The portable graph file, or a readable outline.",
-        ("captureGone",),
+        "The portable graph file, a page that opens anywhere, or a readable outline.",
+        ("captureGone", "limitExceeded", "environmentInvalid"),
     ),
     # --- trust ---
     Method("tvls/trust/get", t.TrustParams, t.TrustResult, "Whether a folder is trusted."),

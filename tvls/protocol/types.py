@@ -164,6 +164,9 @@ class CaptureInfo(Wire, frozen=True, kw_only=True):
     operations: int
     freshness: Freshness
     stale: Stale | None = None
+    retraceable: str | None = None
+    """Set while the capture is stale and no traced file has unsaved changes: a trace can be made now. The word changes with
+    what it would find, so a canvas that follows edits opens again when it changes."""
     unavailable: dict[str, str] = {}
     costs: Costs | None = None
     """Of the whole program."""
@@ -424,7 +427,7 @@ class SearchResult(Wire, frozen=True, kw_only=True):
     next_cursor: str | None = None
 
 
-ExportFormat = Literal["json", "outline"]
+ExportFormat = Literal["html", "json", "outline"]
 
 
 class ExportParams(Wire, frozen=True, kw_only=True):

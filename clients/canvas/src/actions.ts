@@ -29,6 +29,8 @@ export interface Actions {
   select(id: string | undefined): void;
   /** Shows an error of the host in the place of what was asked for. */
   failed(error: unknown): Promise<void>;
+  /** A capture became stale, or fresh again; a stale one is traced again once its sources are saved. */
+  captureState(info: p.CaptureInfo): Promise<void>;
   showSource(location: p.Location): Promise<void>;
   markNodes(marks: p.MarkedNodes): Promise<void>;
   /** Selects a node that may lie behind closed scopes. */
@@ -43,6 +45,8 @@ export interface Actions {
 }
 
 const SEARCH_PAUSE_MS = 120;
+/** Traces that took longer are not repeated at every save. */
+const FOLLOWED_MS = 10_000;
 const MARK_MS = 6000;
 /** So many parameters among the inputs are a forest of boxes, not a part of the picture. */
 const MANY_PARAMETERS = 8;
@@ -56,6 +60,9 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
   let searchTimer: ReturnType<typeof setTimeout> | undefined;
   let markTimer: ReturnType<typeof setTimeout> | undefined;
   let tokens = 0;
+  /** The state of the sources that was traced last without being asked to. */
+  let followed: string | undefined;
+  let lastTrace = 0;
 
   const get = store.get;
 
@@ -166,7 +173,9 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     try {
       const params: p.OpenParams = { ...what, workDoneToken: token };
       if (options.refresh) params.refresh = true;
+      const began = performance.now();
       const { capture } = await host.request("tvls/graph/open", params, control.signal);
+      lastTrace = performance.now() - began;
       if (control.signal.aborted) return;
       store.set({ loading: undefined });
       await show(capture);
@@ -201,6 +210,16 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
       if (error instanceof HostLost) return;
       store.set({ said: `There is no preview: ${describe(error).message}` });
     }
+  }
+
+  async function captureState(info: p.CaptureInfo): Promise<void> {
+    store.set({ capture: info });
+    const { retraceable } = info;
+    if (info.freshness === "fresh" || retraceable === undefined || retraceable === followed) return;
+    // What took long is traced again when the person says so, and what just failed when it was changed.
+    if (get().loading || lastTrace > FOLLOWED_MS) return;
+    followed = retraceable;
+    await open();
   }
 
   async function showSource(location: p.Location): Promise<void> {
@@ -539,6 +558,7 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
 
   return {
     adopt,
+    captureState,
     failed: fail,
     showSource,
     markNodes,

@@ -4,7 +4,7 @@ import { createActions } from "./actions";
 import { exportGraph } from "./export/export";
 import type { Host } from "./host";
 import { fileHost } from "./host/file";
-import { WebSocketHost } from "./host/websocket";
+import { pageId, WebSocketHost } from "./host/websocket";
 import { keyAction } from "./keys";
 import { browserMeasure } from "./measure";
 import { type Scale, scale } from "./overlay";
@@ -24,7 +24,7 @@ async function start(root: HTMLElement): Promise<void> {
   const host: Host = file ?? new WebSocketHost();
   const store = createStore();
   const actions = createActions(host, store, browserMeasure());
-  const page = location.pathname.split("/").filter(Boolean).at(-1) ?? "";
+  const page = file ? "" : pageId();
 
   let view: GraphView | undefined;
   let colours: Scale | undefined;
@@ -47,8 +47,10 @@ async function start(root: HTMLElement): Promise<void> {
       step: (node, by) => run(actions.step(node, by)),
       zoomed: () => {},
     });
+    // By keyboard there is a place to walk from; a press of the mouse says itself what it selects.
     view.element.addEventListener("focus", () => {
       const { shown, selected } = store.get();
+      if (!view?.element.matches(":focus-visible")) return;
       if (!selected && shown) actions.select(shown.picture.boxes.keys().next().value);
     });
   }
@@ -201,7 +203,7 @@ async function start(root: HTMLElement): Promise<void> {
   host.onNotification("$/tvls/canvas/show", (canvas) => run(actions.adopt(canvas)));
   host.onNotification("$/tvls/canvas/mark", (marks) => run(actions.markNodes(marks)));
   host.onNotification("$/tvls/captureState", (info) => {
-    if (info.captureId === store.get().shown?.captureId) store.set({ capture: info });
+    if (info.captureId === store.get().shown?.captureId) run(actions.captureState(info));
   });
   window.addEventListener("unhandledrejection", (event) => unhandled(event.reason));
   store.set({ host: host.status, hostReason: host.reason });

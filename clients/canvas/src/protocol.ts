@@ -21,7 +21,7 @@ export interface Requests {
   "tvls/graph/nodesAt": { params: NodesAtParams; result: NodesAtResult };
   /** Find nodes. */
   "tvls/graph/search": { params: SearchParams; result: SearchResult };
-  /** The portable graph file, or a readable outline. */
+  /** The portable graph file, a page that opens anywhere, or a readable outline. */
   "tvls/graph/export": { params: ExportParams; result: ExportResult };
   /** Whether a folder is trusted. */
   "tvls/trust/get": { params: TrustParams; result: TrustResult };
@@ -189,6 +189,8 @@ export interface CaptureInfo {
   operations: number;
   freshness: "fresh" | "stale";
   stale?: Stale;
+  /** Set while the capture is stale and no traced file has unsaved changes: a trace can be made now. The word changes with what it would find, so a canvas that follows edits opens again when it changes. */
+  retraceable?: string;
   unavailable?: Record<string, string>;
   /** Of the whole program. */
   costs?: Costs;
@@ -455,7 +457,7 @@ export interface ErrorData {
 
 export interface ExportParams {
   captureId: string;
-  format?: "json" | "outline";
+  format?: "html" | "json" | "outline";
 }
 
 export interface ExportResult {

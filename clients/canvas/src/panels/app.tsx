@@ -73,8 +73,10 @@ export function App(props: AppProps) {
               {body && <span class="claim">{claim(body.role)}; not reported as executed</span>}
             </nav>
           )}
-          <Banner state={state} actions={actions} goTo={goTo} />
-          <div class="canvas" ref={props.mount} />
+          <div class="canvas-frame">
+            <Banner state={state} actions={actions} goTo={goTo} />
+            <div class="canvas" ref={props.mount} />
+          </div>
         </div>
         {!shown && <Offline state={state} />}
         {!shown && <Waiting state={state} actions={actions} goTo={goTo} form={props.form} />}
