@@ -17,9 +17,9 @@ import tvls
 from tvls import graph, setup_forms, setup_workspace
 from tvls.analysis.client import Analysis, AnalysisError
 from tvls.analysis.types import FileTargets, FoundTarget, Parameter
+from tvls.canvas.file import graph_page
 from tvls.capture.document import Failure, Frame
 from tvls.capture.encoding import canonical_json
-from tvls.canvas.file import graph_page
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Origin, Traced
 from tvls.environments.choices import Choices
 from tvls.environments.find import explain, find

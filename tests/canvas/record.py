@@ -25,12 +25,10 @@ def main() -> None:
     for profile in PROFILES:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / f"{profile}.json"
-            subprocess.run(
-                [sys.executable, "-m", "tvls", "trace", "--profile", profile, "--trust", "-o", file]
-                + ["--python", ROOT / ".venv-models/bin/python", "--folder", ROOT / "tests/canvas/workspace"],
-                check=True,
-                cwd=ROOT,
-            )
+            command = [sys.executable, "-m", "tvls", "trace", "--profile", profile, "--trust", "-o", str(file)]
+            command += ["--python", str(ROOT / ".venv-models/bin/python")]
+            command += ["--folder", str(ROOT / "tests/canvas/workspace")]
+            subprocess.run(command, check=True, cwd=ROOT)
             capture = graph.load(file.read_bytes())
         assert "failure" not in capture
         info = t.CaptureInfo(

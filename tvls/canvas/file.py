@@ -1,7 +1,7 @@
 """A graph as one HTML file: the canvas with the graph in it, which opens from disk and needs no server.
 
-The file holds every graph of the capture with all scopes open; what a person closes, folds, hides or searches is computed in
-the page. Nothing in it names a place of the machine it was made on.
+The file holds every graph of the capture with all scopes open; what a person closes, folds, hides or searches is
+computed in the page. Nothing in it names a place of the machine it was made on.
 """
 
 from __future__ import annotations

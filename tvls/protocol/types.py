@@ -165,8 +165,8 @@ class CaptureInfo(Wire, frozen=True, kw_only=True):
     freshness: Freshness
     stale: Stale | None = None
     retraceable: str | None = None
-    """Set while the capture is stale and no traced file has unsaved changes: a trace can be made now. The word changes with
-    what it would find, so a canvas that follows edits opens again when it changes."""
+    """Set while the capture is stale and no traced file has unsaved changes: a trace can be made now. The word changes
+    with what it would find, so a canvas that follows edits opens again when it changes."""
     unavailable: dict[str, str] = {}
     costs: Costs | None = None
     """Of the whole program."""

@@ -275,7 +275,10 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     try {
       const found = await host.request("tvls/graph/compare", { before, after });
       if (get().shown?.captureId !== after) return;
-      const nodes = [...found.added, ...found.changed].flatMap((change) => [change.node, ...(change.scopes ?? [])]);
+      const nodes = [...(found.added ?? []), ...(found.changed ?? [])].flatMap((change) => [
+        change.node,
+        ...(change.scopes ?? []),
+      ]);
       store.set({
         changed: new Set([...nodes, ...Object.keys(found.scopes ?? {})]),
         changes: found.same ? "Re-traced: nothing changed." : `Re-traced: ${found.summary}.`,

@@ -8,7 +8,9 @@ class LSTM(nn.Module):
 
     @nn.compact
     def __call__(self, x):
-        scan = nn.scan(nn.OptimizedLSTMCell, variable_broadcast="params", split_rngs={"params": False}, in_axes=1, out_axes=1)
+        scan = nn.scan(
+            nn.OptimizedLSTMCell, variable_broadcast="params", split_rngs={"params": False}, in_axes=1, out_axes=1
+        )
         cell = scan(self.width, name="cell")
         carry = cell.initialize_carry(jax.random.key(0), x[:, 0].shape)
         _, y = cell(carry, x)
