@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from lsprotocol import types as lsp
@@ -43,4 +44,10 @@ def setup_document(server: Server, uri: str) -> SetupDocument | None:
     if found is None:
         return None
     text = Text(text=found.text)  # an open buffer changes while the answer is made
-    return SetupDocument(server, path.parent, text, Around(text.text))
+    return SetupDocument(server, path.parent, text, _around(text.text))
+
+
+@lru_cache(maxsize=4)
+def _around(text: str) -> Around:
+    """An editor asks for lenses, symbols and hovers of the same text."""
+    return Around(text)

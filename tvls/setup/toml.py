@@ -304,6 +304,8 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 def _content(written: str, closed: bool) -> str:
     """What a string stands for; of one that is not closed, or wrong, what is written."""
+    if closed and "\\" not in written and written[:3] not in ('"""', "'''"):
+        return written[1:-1]
     if closed:
         try:
             return str(tomllib.loads(f"x = {written}")["x"])
