@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -340,3 +341,35 @@ async def test_broken_libraries_get_a_verdict(start: Start, make: Callable[..., 
 def _line(number: int) -> dict[str, Any]:
     position = {"line": number, "character": 0}
     return {"start": position, "end": position}
+
+
+@pytest.fixture
+def real_jax(folder: Path, models_python: str) -> None:
+    """`.venv` of the folder with a real JAX, without the minutes that installing one takes."""
+    prefix = folder / ".venv"
+    subprocess.run([models_python, "-m", "venv", str(prefix)], check=True)
+    (site,) = prefix.glob("lib/python*/site-packages")
+    (shared,) = Path(models_python).parent.parent.glob("lib/python*/site-packages")
+    (site / "shared.pth").write_text(f"{shared}\n")
+
+
+@pytest.mark.usefixtures("real_jax")
+async def test_after_an_installation_traces_start_anew(start: Start, folder: Path, index: Path) -> None:  # R2, R27, R31
+    make_wheel(index, "standin", "1.0")
+    async with start() as client:
+        inputs = {"args": [{"kind": "tensor", "shape": [3], "dtype": "float32"}]}
+        params = {"target": {"uri": (folder / "model.py").as_uri(), "name": "net"}, "setup": {"inputs": inputs}}
+        capture = (await client.ask("tvls/graph/open", params).result(120))["capture"]
+        (before,) = (await client.request("tvls/server/status", {}))["workers"]
+        assert before["state"] == "warm"
+        plan = await client.ask("tvls/environment/plan", {"requirements": ["standin"]}).result(120)
+        assert plan["held"]["jaxlib"] == capture["versions"]["jaxlib"]
+        await client.ask("tvls/environment/install", {"planId": plan["planId"]}).result(120)
+        assert (await client.request("tvls/server/status", {})).get("workers", []) == []
+        info = await client.request("tvls/graph/info", {"captureId": capture["captureId"]})
+        assert info["stale"]["interpreter"] is True
+        again = await client.ask("tvls/graph/open", params).result(120)
+        assert (again["capture"]["freshness"], again.get("reused", False)) == ("fresh", False)
+        (after,) = (await client.request("tvls/server/status", {}))["workers"]
+        assert after["state"] == "warm"
+        assert after["pid"] != before["pid"]
