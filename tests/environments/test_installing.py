@@ -298,6 +298,31 @@ async def test_an_editor_without_a_plugin_approves(
     assert (installed_in(prefix) == before) is not approved
 
 
+async def test_the_button_of_the_progress_ends_an_offered_installation(
+    start: Start, make: Callable[..., Path], folder: Path
+) -> None:  # R2, R28
+    prefix = make([])
+    (site,) = prefix.glob("lib/python*/site-packages")
+    (site / "slow.pth").write_text("import sys, time; 'pinned.txt' in sys.orig_argv and time.sleep(100)\n")
+    async with start({"window": {**ASKING["window"], "workDoneProgress": True}}) as client:
+        client.answers["window/showMessageRequest"] = lambda params: params["actions"][0]  # yes to everything
+        client.answers["window/workDoneProgress/create"] = None
+        uri = client.open(folder / "model.py")
+        inputs = {"args": [{"kind": "tensor", "shape": [2], "dtype": "float32"}]}
+        with pytest.raises(ResponseError):
+            await client.execute("tvls.server.openGraph", {"uri": uri, "name": "net", "setup": {"inputs": inputs}})
+        begun = await client.wait_for(
+            "$/progress", lambda params: params["value"].get("title") == "Install", seconds=60
+        )
+        await client.wait_for("window/logMessage", lambda params: "pinned.txt" in params["message"], seconds=60)
+        client.notify("window/workDoneProgress/cancel", {"token": begun["params"]["token"]})
+        await client.wait_for("window/showMessage", lambda params: "as it was before" in params["message"])
+        await client.wait_for(
+            "$/progress", lambda params: params == {"token": begun["params"]["token"], "value": {"kind": "end"}}
+        )
+    assert installed_in(prefix) == set()
+
+
 async def test_an_editor_that_cannot_ask_is_told_how(start: Start, make: Callable[..., Path]) -> None:  # R28
     prefix = make([])
     async with start() as client:

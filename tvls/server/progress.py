@@ -52,6 +52,8 @@ def progress(server: Server, title: str, token: int | str | None) -> Generator[P
         shown.token = f"tvls-{uuid.uuid4().hex}"
         if call is not None:
             call.progress_token = shown.token  # so that the editor's button cancels the request
+        else:
+            server.protocol.let_cancel(shown.token)
 
         async def create() -> None:
             assert shown.token is not None  # noqa: S101 (set above)

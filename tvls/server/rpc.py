@@ -71,12 +71,12 @@ class Protocol(LanguageServerProtocol):
         self.watch_parent: Callable[[int | None], None] = lambda pid: None
         self.calls = Calls(self._send_body, lambda: self.overloaded(), self._encode, _public_error)
         self._background: set[asyncio.Future[Any]] = set()
+        self._cancellable: dict[int | str, asyncio.Task[Any]] = {}
+        """Background work by the token of its progress."""
         self._asked: dict[MessageId, tuple[str, Future[Any]]] = {}
         self._next_id = 0
         self.on_notification(lsp.CANCEL_REQUEST, lambda params: self.calls.cancel(params.id))
-        self.on_notification(
-            lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL, lambda params: self.calls.cancel_progress(params.token)
-        )
+        self.on_notification(lsp.WINDOW_WORK_DONE_PROGRESS_CANCEL, lambda params: self._cancel_progress(params.token))
 
     # --- registration ------------------------------------------------------------------------------------------------
 
@@ -174,6 +174,18 @@ class Protocol(LanguageServerProtocol):
         task = asyncio.ensure_future(guarded())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+    def let_cancel(self, token: int | str) -> None:
+        """The editor's button for the progress `token` cancels the running task, which answers no request."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 (a coroutine runs in one)
+        self._cancellable[token] = task
+        task.add_done_callback(lambda _: self._cancellable.pop(token, None))
+
+    def _cancel_progress(self, token: int | str) -> None:
+        self.calls.cancel_progress(token)
+        if token in self._cancellable:
+            self._cancellable[token].cancel()
 
     def current_call(self) -> Call | None:
         """The request that the running task answers."""
