@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.environments.stand_ins import (
@@ -18,7 +19,12 @@ from tests.environments.stand_ins import (
     make_template,
     make_wheel,
 )
+from tests.environments.test_environments import environment_with
 from tests.lsp.client import LspClient, ResponseError
+from tvls.environments.install import describe_difference
+from tvls.environments.installer import Installer
+from tvls.environments.plan import Plan
+from tvls.protocol import types_environment as te
 
 ASKING = {"window": {"showMessage": {"messageActionItem": {}}, "showDocument": {"support": True}}}
 LITERALS = {"codeActionKind": {"valueSet": [""]}}
@@ -398,3 +404,28 @@ async def test_after_an_installation_traces_start_anew(start: Start, folder: Pat
         (after,) = (await client.request("tvls/server/status", {}))["workers"]
         assert after["state"] == "warm"
         assert after["pid"] != before["pid"]
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ({"numpy": "1.0"}, "as it was before: nothing was installed"),
+        ({"numpy": "1.0", "jax": "0.10.2"}, "1 of 2 packages of the plan are installed in /venv (jax 0.10.2)"),
+        ({"jax": "0.10.2"}, "missing now: numpy 1.0. Plan again"),
+    ],
+)
+def test_what_an_interrupted_installation_left_is_told(after: dict[str, str], said: str) -> None:  # R2
+    changes = [te.PackageChange(name=name, version="0.10.2", change="install") for name in ("jax", "jaxlib")]
+    environment = environment_with({})
+    plan = Plan(
+        id="p",
+        environment=msgspec.structs.replace(environment, prefix="/venv"),
+        installer=Installer("pip", "26.0", ("python", "-m", "pip"), None),
+        requirements=["jax"],
+        changes=changes,
+        hashes={},
+        held={},
+        before={"numpy": "1.0"},
+        notes=[],
+    )
+    assert said in describe_difference(plan, after)
