@@ -62,7 +62,7 @@ def count_operations(profiles: dict[str, Any]) -> None:
     counts: dict[str, Any] = {}
     for name, profile in profiles.items():
         try:
-            counts[name] = _count(_jaxpr(profile))
+            counts[name] = count(_jaxpr(profile))
         except Exception as error:  # noqa: BLE001  (it is the answer)
             counts[name] = f"{type(error).__name__}: {error}"
     print("\n" + json.dumps(counts))
@@ -98,12 +98,13 @@ def _jaxpr(profile: dict[str, Any]) -> Any:
     return jax.make_jaxpr(call)(*(leaves[at] for at in arrays)).jaxpr
 
 
-def _count(jaxpr: Any) -> int:
+def count(jaxpr: Any) -> int:
+    """Operations of a jaxpr, those of calls in place of the calls."""
     total = 0
     for eqn in jaxpr.eqns:
         if eqn.primitive.name in CALLS:
             inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr") or eqn.params["fun_jaxpr"]
-            total += _count(getattr(inner, "jaxpr", inner))
+            total += count(getattr(inner, "jaxpr", inner))
         else:
             total += 1
     return total
@@ -124,18 +125,20 @@ def make_environment(folder: Path) -> Path:
     return python
 
 
-def versions(python: Path) -> dict[str, str]:
-    names = sorted({distribution for distribution, _ in ENTRIES.values()} | {"jax", "flax"})
+def versions(python: Path, distributions: set[str]) -> dict[str, str]:
+    names = sorted(distributions | {"jax", "flax"})
     code = "import importlib.metadata as m, json, platform, sys; "
     code += "print(json.dumps({n: m.version(n) for n in sys.argv[1:]} | {'python': platform.python_version()}))"
     ran = subprocess.run([python, "-c", code, *names], check=True, capture_output=True, text=True)
     return json.loads(ran.stdout)
 
 
-def trace(python: Path, folder: Path, profile: str) -> dict[str, Any] | str:
-    """The capture, or why there is none."""
+def trace(python: Path, folder: Path, profile: str, environment: dict[str, str] | None = None) -> dict[str, Any] | str:
+    """The capture, or why there is none. The process has that environment, or this one's."""
     command = [sys.executable, "-m", "tvls", "trace", "--trust", "--python", str(python), "--folder", str(folder)]
-    ran = subprocess.run([*command, "--profile", profile, "--json"], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [*command, "--profile", profile, "--json"], capture_output=True, text=True, check=False, env=environment
+    )
     try:
         answer = json.loads(ran.stdout)
     except json.JSONDecodeError:
@@ -182,7 +185,7 @@ def main() -> int:
     import platformdirs
 
     python = make_environment((arguments.env or platformdirs.user_cache_path("tvls") / "ecosystem").absolute())
-    installed = versions(python)
+    installed = versions(python, {distribution for distribution, _ in ENTRIES.values()})
     chosen = [name for name in ENTRIES if name in (arguments.only or ENTRIES)]
     profiles = tomllib.loads((MODELS / "tensorviz.toml").read_text())["profiles"]
     rows, faults = [], 0

@@ -24,7 +24,7 @@ from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox, place_
 from tvls.worker.frameworks.jax.internals import lacks_mesh
 from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.tracing import Plan, Written
-from tvls.worker.frameworks.jax.trees import key_text, resolve
+from tvls.worker.frameworks.jax.trees import is_variable, key_text, resolve
 from tvls.worker.job import Job, SetupFault, type_name, type_of
 from tvls.worker.values import Budget, build_call
 
@@ -102,10 +102,6 @@ def split(found: Sequence[Tuple[Any, str]]) -> Objects:
 
 def _kinds(state: Any, names: Sequence[str]) -> Dict[str, str]:
     """Type of every variable of a state, by name."""
-
-    def is_variable(leaf: Any) -> bool:
-        return isinstance(leaf, lib.nnx.Variable) or type_of(leaf).__name__ == "VariableState"  # before Flax 0.12
-
     pairs: Any = lib.jax.tree_util.tree_flatten_with_path(state, is_leaf=is_variable)[0]
     kinds: Dict[str, str] = {}
     for path, leaf in pairs:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import is_array
-from tvls.worker.job import type_name
+from tvls.worker.job import type_name, type_of
 
 _NNX_OWN = "_pytree__state"
 """Key of what NNX itself keeps in an object."""
@@ -26,6 +26,13 @@ def children(value: Any, is_leaf: Optional[Callable[[Any], bool]] = None) -> Opt
     if len(pairs) == 1 and not pairs[0][0]:
         return None
     return [(path[0], child) for path, child in pairs]
+
+
+def is_variable(value: object) -> bool:
+    """Whether a value is an NNX variable, or what stands for one in the state of an object before Flax 0.12."""
+    if lib.nnx is None:
+        return False
+    return isinstance(value, lib.nnx.Variable) or type_of(value).__name__ == "VariableState"
 
 
 def _sortable(value: Dict[Any, Any]) -> bool:
@@ -68,7 +75,7 @@ def outline(
     found = children(value, is_leaf)
     if found is None:
         return leaf(value, path)
-    if lib.nnx is not None and isinstance(value, lib.nnx.Variable) and len(found) == 1:
+    if is_variable(value) and len(found) == 1:
         return outline(found[0][1], leaf, path, is_leaf)  # its array, as in an object that is an input
     if type(value) in (list, tuple):
         items = [outline(child, leaf, (*path, str(index)), is_leaf) for index, (_, child) in enumerate(found)]
