@@ -180,6 +180,16 @@ def inputs_flax_imagenet():
 
 
 @model
+def model_flax_attention():
+    return of("attention_simple", "MultiHeadDotProductAttention")(num_heads=2)
+
+
+@inputs
+def inputs_flax_attention():
+    return (f32(2, 3, 8), f32(2, 3, 8))
+
+
+@model
 def model_flaxmodels_resnet():
     return of("flaxmodels.resnet.resnet", "ResNet18")(pretrained=None)
 
@@ -198,6 +208,42 @@ def model_nanodo():
 @inputs
 def inputs_nanodo():
     return (i32(2, 8),)
+
+
+def _big_vision(name, cls, variant, *call, **fields):
+    def make():
+        import sys
+        import types
+
+        # what loads checkpoints needs TensorFlow, and no model needs it
+        sys.modules["big_vision.utils"] = importlib.import_module("big_vision").utils = types.ModuleType("utils")
+        module = of(variant, cls)(**fields)
+        variables = jax.eval_shape(module.init, jax.random.key(0), *call)
+        INPUTS[name] = lambda: (variables, *call)
+
+        def apply(variables, image):
+            return module.apply(variables, image)
+
+        return apply
+
+    MODELS[name] = make
+
+
+_big_vision(
+    "big_vision_vit",
+    "_Model",
+    "big_vision.models.vit",
+    f32(2, 32, 32, 3),
+    num_classes=10,
+    patch_size=(8, 8),
+    width=16,
+    depth=3,
+    num_heads=2,
+    scan=True,
+)
+_big_vision(
+    "big_vision_bit", "Model", "big_vision.models.bit", f32(2, 64, 64, 3), num_classes=10, width=1, depth=(1, 1, 1, 1)
+)
 
 
 def _transformers(family, config, cls, **sizes):
@@ -283,6 +329,18 @@ def model_bonsai_vit():
 @inputs
 def inputs_bonsai_vit():
     return {"args": (f32(1, 32, 32, 3),), "kwargs": {"rngs": None}}
+
+
+@model
+def model_flax_mlpmixer():
+    sizes = {"num_blocks": 2, "hidden_dim": 16, "tokens_mlp_dim": 8, "channels_mlp_dim": 8}
+    cls = of("nnx_mlpmixer_training", "MlpMixer")
+    return cls(din=3, kernel_size=(2, 2), strides=(2, 2), **sizes, rngs=_rngs())
+
+
+@inputs
+def inputs_flax_mlpmixer():
+    return (f32(1, 8, 8, 3), f32(1))
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
