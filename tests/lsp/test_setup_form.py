@@ -375,3 +375,15 @@ async def test_shapes_that_a_comment_or_a_profile_states_are_offered(folder: Pat
         chosen = [{"key": shape["key"], "value": shape["suggestions"][1]["value"]}]
         form = await client.request("tvls/setup/validate", {**ref, "changes": chosen})
         assert by_key(form)["dimensions.batch"]["required"] is True
+
+
+async def test_what_was_saved_opens(folder: Path, models_python: str) -> None:  # R10
+    options = {"trustedFolders": [str(folder)], "interpreter": models_python, "show": "outline"}
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder], options=options)
+        saved = await client.request("tvls/setup/save", {"target": target(folder, "MLP"), "changes": MLP_VALUES})
+        opened = await client.request(
+            "tvls/graph/open", {"target": target(folder, "MLP"), "profile": saved["profile"]}, seconds=150
+        )
+        assert opened["capture"]["profile"] == "mlp"
+        assert opened["capture"]["operations"] > 0

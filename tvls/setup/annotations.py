@@ -135,7 +135,14 @@ def _name(name: str) -> Hint:
         return Hint(type="tuple")
     if name in _TABLES:
         return Hint(type="table")
-    return Hint(only_factory="a function") if name in _CALLABLES else Hint()
+    if name in _CALLABLES:
+        return Hint(only_factory="a function")
+    return Hint(only_factory=f"an object of {name}") if _is_class(name) else Hint()
+
+
+def _is_class(name: str) -> bool:
+    """Whether a name is one of a class of settings or of modules, by its form: such as `GPTConfig`, `Module`."""
+    return bool(re.search(r"(Config|Configuration|Module|Settings|Hyperparameters|HParams|Args)$", name))
 
 
 def _subscript(name: str, parts: list[ast.expr]) -> Hint:

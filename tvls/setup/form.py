@@ -315,7 +315,7 @@ class _Builder:
         parameter = slot.parameter
         value = value_at(self.table, slot.key)
         reason = slot.hint.only_factory
-        text = f"It takes {reason}, which only a factory can make." if reason else ""
+        text = f"It takes {reason}, which a factory has to make: choose factory as the source." if reason else ""
         self.value(
             slot.key, value, slot.hint, parameter.name,
             group=part, annotation=parameter.annotation, default=parameter.default,
