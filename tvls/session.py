@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import dataclasses
 import platform
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -28,6 +29,7 @@ from tvls.failures import FailureReport, moved, report_message
 from tvls.freshness import FileDigests
 from tvls.host import Host
 from tvls.installing import Plans, install_plan, plan_installation
+from tvls.offers import Offers
 from tvls.opening import Request, Tools, open_request, saved_state, selected, staleness
 from tvls.preview import preview_result
 from tvls.protocol import types as t
@@ -35,13 +37,14 @@ from tvls.protocol import types_canvas as canvas
 from tvls.protocol import types_environment as te
 from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
-from tvls.selecting import list_interpreters, probe_interpreter, select_interpreter
+from tvls.selecting import environment_info, list_interpreters, probe_interpreter, select_interpreter
 from tvls.settings import Settings
 from tvls.setup.inline import inline_profile
 from tvls.setup.keys import show_key
 from tvls.setup.language.tables import Workspace
 from tvls.setup.profile import Profile
 from tvls.setup.read import SETUP_FILE, Problem, SetupFile, broken_for, profiles_for, read_setup
+from tvls.setup.required import framework_of
 from tvls.tracing.pool import WorkerPool
 from tvls.trust import TrustStore
 from tvls.uris import is_file_uri, to_path, to_uri
@@ -68,6 +71,7 @@ class Session:
         )
         self.plans: Final = Plans()
         self._setups: dict[Path, tuple[str, SetupFile]] = {}
+        self._offers = Offers(lambda folder: environment_info(self.tools, folder))
         self._opening: dict[object, _Shared] = {}
         for folder in settings.trusted_folders:
             self._trust_for_now(folder)
@@ -81,6 +85,7 @@ class Session:
     async def aclose(self) -> None:
         for shared in list(self._opening.values()):
             shared.task.cancel()
+        self._offers.close()
         await self.tools.pool.aclose()
         await self.tools.analysis.aclose()
 
@@ -222,13 +227,17 @@ class Session:
         return "ready" if name in self.setup(folder).profiles else "noSetup"
 
     async def setup_draft(self, params: ts.SetupDraftParams) -> ts.SetupForm:
-        """A draft is the form without changes."""
+        """A draft is the form without changes. Meanwhile it is found out what devices there are to offer."""
         form = ts.SetupFormParams(target=params.target, profile=params.profile, folder=params.folder, new=params.new)
-        return await self.setup_form(form)
+        drafted = await self.setup_form(form)
+        self._offers.refresh(to_path(drafted.folder))
+        return drafted
 
     async def setup_form(self, params: ts.SetupFormParams) -> ts.SetupForm:
         place = await self._setup_place(params.target, params.profile, params.folder)
-        return setup_forms.form_of(place, params)
+        framework = framework_of(place.target.kind) if place.target else "jax"
+        offer = self._offers.known(place.folder, framework)
+        return setup_forms.form_of(dataclasses.replace(place, offer=offer), params)
 
     async def setup_save(self, params: ts.SetupSaveParams) -> ts.SetupSaved:
         place = await self._setup_place(params.target, params.profile, params.folder)

@@ -15,6 +15,7 @@ from tvls.host import Host
 from tvls.protocol import types as t
 from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
+from tvls.protocol.types_environment import FrameworkOffer
 from tvls.setup.aliases import with_aliases
 from tvls.setup.changes import set_value
 from tvls.setup.disk import BOM, NO_FILE, read_text, version_of, write_text
@@ -39,6 +40,8 @@ class Place:
     """Of the file; None where there is none."""
     source: str | None = None
     """Text of the target's own file."""
+    offer: FrameworkOffer | None = None
+    """What the capture Python can do, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +227,7 @@ def _form(place: Place, params: ts.SetupFormParams) -> tuple[State, Form, bool]:
     )
     if (given := _given(params)) is not None:
         state = _state(place.target, name, given, saved=True)
+    state.offer = place.offer
     apply_changes(state, params.changes)
     suggestions = {}
     if place.target is not None:

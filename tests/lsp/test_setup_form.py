@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 import tomllib
@@ -387,3 +388,23 @@ async def test_what_was_saved_opens(folder: Path, models_python: str) -> None:  
         )
         assert opened["capture"]["profile"] == "mlp"
         assert opened["capture"]["operations"] > 0
+
+
+async def test_devices_and_dtypes_are_those_that_were_found(folder: Path, models_python: str) -> None:  # R10, R21
+    options = {"trustedFolders": [str(folder)], "interpreter": models_python}
+    ref = {"target": target(folder, "net")}
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder], options=options)
+        first = by_key(await client.request("tvls/setup/draft", ref))  # does not wait for the Python
+        assert [option["value"] for option in first["device"]["options"]] == ["cpu"]
+        await client.request("tvls/environment/probe", {"folder": folder.as_uri()}, seconds=150)
+        async with asyncio.timeout(60):
+            while True:
+                fields = by_key(await client.request("tvls/setup/draft", ref))
+                dtypes = [option["value"] for option in fields["inputs.args[0].dtype"]["options"]]
+                if "float64" not in dtypes:
+                    break
+                await asyncio.sleep(0.1)
+        assert "float32" in dtypes
+        assert "float64 is not offered" in fields["inputs.args[0].dtype"]["help"]
+        assert "JAX_ENABLE_X64" in fields["inputs.args[0].dtype"]["help"]

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from tvls.protocol.types import SetupProblem
+from tvls.protocol.types_environment import Choice, FrameworkOffer
 from tvls.protocol.types_setup import FieldType, SetupChange, SetupField, SetupGroup, SetupOption, SetupSuggestion
 from tvls.setup.annotations import Hint
 from tvls.setup.changes import remove_value, set_value
@@ -48,6 +49,8 @@ class State(msgspec.Struct, kw_only=True):
     dimensions: dict[str, int] = {}
     assumed: set[str] = set()
     """Keys whose values nothing states."""
+    offer: FrameworkOffer | None = None
+    """What the capture Python can do, where that is known."""
     faults: dict[str, tuple[str, str]] = {}
     """Key → what was typed there, and why it is no value."""
 
@@ -378,10 +381,13 @@ class _Builder:
         part: dict[str, Any] = {"group": group, "parent": inner, "required": True}
         dtype = tensor.get("dtype", UNKNOWN)
         stated = not is_open(dtype)
-        dtypes = [SetupOption(value=name, text=name) for name in _COMMON_DTYPES]
+        offered = self.state.offer.dtypes if self.state.offer else []
+        refused = {choice.value: choice.reason for choice in offered if choice.reason is not None}
+        dtypes = [SetupOption(value=name, text=name) for name in _COMMON_DTYPES if name not in refused]
         self.add(
             (*key, "dtype"), "dtype", "dtype",
-            text=str(dtype) if stated else "", value=dtype if stated else msgspec.UNSET, options=dtypes, **part,
+            text=str(dtype) if stated else "", value=dtype if stated else msgspec.UNSET, options=dtypes,
+            help=_reasons(offered, (*_COMMON_DTYPES, str(dtype))), **part,
         )  # fmt: skip
         shape: Any = tensor.get("shape", UNKNOWN)
         unknown = shape == UNKNOWN or (isinstance(shape, list) and UNKNOWN in shape)
@@ -471,10 +477,12 @@ class _Builder:
             options=options, advanced=True, help="The library that traces the model.",
         )  # fmt: skip
         device = self.table.get("device", "cpu")
-        options = [SetupOption(value=name, text=name) for name in dict.fromkeys(["cpu", str(device)])]
+        offered = self.state.offer.devices if self.state.offer else [Choice(value="cpu")]
+        names = dict.fromkeys([*(choice.value for choice in offered if choice.reason is None), str(device)])
+        options = [SetupOption(value=name, text=name) for name in names]
         self.add(
             ("device",), "string", "device", group="run", text=str(device), value=device, default='"cpu"',
-            options=options, advanced=True, help="cpu or cuda:N, of the capture Python.",
+            options=options, advanced=True, help=f"cpu or cuda:N. {_reasons(offered, (choice.value for choice in offered))}".strip(),
         )  # fmt: skip
         seed = self.table.get("seed", 0)
         self.add(
@@ -508,6 +516,16 @@ _HELPS: Final[dict[str, str]] = {
     "tuple": 'A tuple, such as { kind = "tuple", items = [1, 2] }.',
     "table": "A table, such as { a = 1 }.",
 }
+
+
+def _reasons(offered: Sequence[Choice], names: Iterable[str]) -> str:
+    """Why some of the names are not offered."""
+    asked = set(names)
+    return " ".join(
+        f"{choice.value} is not offered: {choice.reason}"
+        for choice in offered
+        if choice.reason and choice.value in asked
+    )
 
 
 def _item_hint(hint: Hint, part: str | int) -> Hint:
