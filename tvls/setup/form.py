@@ -478,11 +478,12 @@ class _Builder:
         )  # fmt: skip
         device = self.table.get("device", "cpu")
         offered = self.state.offer.devices if self.state.offer else [Choice(value="cpu")]
+        reasons = _reasons(offered, (choice.value for choice in offered))
         names = dict.fromkeys([*(choice.value for choice in offered if choice.reason is None), str(device)])
         options = [SetupOption(value=name, text=name) for name in names]
         self.add(
             ("device",), "string", "device", group="run", text=str(device), value=device, default='"cpu"',
-            options=options, advanced=True, help=f"cpu or cuda:N. {_reasons(offered, (choice.value for choice in offered))}".strip(),
+            options=options, advanced=True, help=f"cpu or cuda:N. {reasons}".strip(),
         )  # fmt: skip
         seed = self.table.get("seed", 0)
         self.add(
