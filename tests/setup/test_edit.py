@@ -181,7 +181,7 @@ def edits(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
     return table
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_any_edit_changes_its_profile_alone(data: st.DataObject) -> None:  # R9
     style = data.draw(st.sampled_from(sorted(STYLES)))

@@ -42,7 +42,8 @@ def edit_profile(text: str, name: str, table: dict[str, Any]) -> str:
     if name not in known:
         ways = [_appended(body, name, table), _replaced(body, name, table)]
     else:
-        ways = [_replaced(body, name, table)]
+        # What tomlkit cannot change inside of a key's value is written anew as a whole.
+        ways = [_replaced(body, name, table), _replaced(body, name, table, anew=True)]
     for edited in ways:
         if edited is not None and _reads_as(edited, wanted):
             return mark + edited
@@ -116,11 +117,13 @@ def _is_crlf(text: str) -> bool:
 # --- a profile that is there -----------------------------------------------------------------------------------------
 
 
-def _replaced(body: str, name: str, table: dict[str, Any]) -> str | None:
+def _replaced(body: str, name: str, table: dict[str, Any], *, anew: bool = False) -> str | None:
     try:
         document = tomlkit.parse(body)
         profiles: Any = document["profiles"] if "profiles" in document else document.setdefault("profiles", {})
         if name in profiles and isinstance(profiles[name], dict):
+            if anew:
+                _drop_changed(profiles[name], table)
             _update(profiles[name], table)
         else:
             profiles[name] = _item(table, profiles)
@@ -128,6 +131,12 @@ def _replaced(body: str, name: str, table: dict[str, Any]) -> str | None:
     except (TOMLKitError, ValueError, TypeError, KeyError, IndexError, AttributeError):
         return None  # its caller says so
     return text.replace("\r\n", "\n").replace("\n", "\r\n") if _is_crlf(body) else text
+
+
+def _drop_changed(container: Any, wanted: dict[str, Any]) -> None:
+    for key in list(container):
+        if key not in wanted or not same(_plain(container[key]), wanted[key]):
+            del container[key]
 
 
 def _update(container: Any, wanted: dict[str, Any]) -> None:
