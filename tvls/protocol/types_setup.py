@@ -77,7 +77,7 @@ class SetupField(Wire, frozen=True, kw_only=True):
     error: str | None = None
     """What is wrong with the value, and what would be right."""
     options: list[SetupOption] = []
-    """`choice`: all that there are; `dtype`: the usual ones."""
+    """`choice`: all that there are; other types: the usual ones, or those that the capture Python has."""
     suggestions: list[SetupSuggestion] = []
 
 

@@ -999,7 +999,7 @@ export interface SetupField {
   help?: string;
   /** What is wrong with the value, and what would be right. */
   error?: string;
-  /** `choice`: all that there are; `dtype`: the usual ones. */
+  /** `choice`: all that there are; other types: the usual ones, or those that the capture Python has. */
   options?: SetupOption[];
   suggestions?: SetupSuggestion[];
 }
