@@ -13,6 +13,11 @@ import pytest
 from tests.canvas.daemon import INPUT, Daemon, small_model, tvls_open
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests last: Playwright keeps an event loop running from its first test on, which asyncio's tests cannot have."""
+    items.sort(key=lambda item: "playwright" in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     chromium = os.environ.get("TVLS_TEST_CHROMIUM") or shutil.which("chromium")
