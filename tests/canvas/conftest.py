@@ -14,7 +14,7 @@ from tests.canvas.daemon import INPUT, Daemon, small_model, tvls_open
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright keeps an event loop running from its first test on, which asyncio's tests cannot have."""
+    """Browser tests last: from the first on, Playwright keeps a loop running, which asyncio's tests cannot have."""
     items.sort(key=lambda item: "playwright" in getattr(item, "fixturenames", ()))
 
 

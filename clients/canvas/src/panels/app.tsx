@@ -74,7 +74,7 @@ export function App(props: AppProps) {
             </nav>
           )}
           <div class="canvas-frame">
-            <Banner state={state} actions={actions} goTo={goTo} />
+            {shown && <Banner state={state} actions={actions} goTo={goTo} />}
             <div class="canvas" ref={props.mount} />
           </div>
         </div>

@@ -152,7 +152,7 @@ export function TroubleState(props: { trouble: Trouble; actions: Actions; goTo: 
           ))}
         </ul>
       )}
-      {data?.exception && <p class="mono exception">{data.exception}</p>}
+      {data?.exception && !trouble.message.includes(data.exception) && <p class="mono exception">{data.exception}</p>}
       {(data?.frames ?? []).length > 0 && (
         <>
           <h3>Where</h3>
@@ -214,8 +214,7 @@ function Preview({ preview }: { preview: p.PreviewResult }) {
       {preview.methods?.map((method) => (
         <div key={method.name}>
           <h3 class="mono">
-            {method.name}
-            {method.signature}
+            {method.signature.startsWith(method.name) ? method.signature : `${method.name}${method.signature}`}
           </h3>
           <ol class="calls">
             {method.calls?.map((call, index) => (

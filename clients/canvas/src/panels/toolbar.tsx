@@ -36,9 +36,8 @@ export function Toolbar({ state, actions, scale, view, exportAs, exports, help }
   const [menu, setMenu] = useState<"noise" | "export" | undefined>();
   const hidden = shown?.hidden ?? 0;
   return (
-    <div
+    <section
       class="toolbar"
-      role="toolbar"
       aria-label="View"
       onKeyDown={(event) => {
         if (event.key !== "Escape" || !menu) return;
@@ -149,7 +148,7 @@ export function Toolbar({ state, actions, scale, view, exportAs, exports, help }
           </button>
         </span>
       )}
-    </div>
+    </section>
   );
 }
 

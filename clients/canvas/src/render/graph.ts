@@ -2,7 +2,7 @@
 // content changed, and moving the viewport changes one attribute.
 import { BEHIND, type Box, CHIP_HEIGHT, HEADER_HEIGHT, type Line, STEPPER_WIDTH } from "../model";
 import type { Shown } from "../state";
-import { countText, longTypeText, plural } from "../text";
+import { longTypeText } from "../text";
 import { bounds, curve } from "./curve";
 import { listen } from "./gestures";
 import {
@@ -524,7 +524,8 @@ function fill(element: SVGGElement, box: Box, rect: Rect, plain: boolean): void 
       y += CHIP_HEIGHT;
     }
   }
-  element.replaceChildren(...parts);
+  // Blanks keep the texts apart for whoever reads them in one go.
+  element.replaceChildren(...parts.flatMap((part) => [part, " "]));
   describe(element, box);
 }
 
@@ -551,16 +552,15 @@ function stepper(box: Box, width: number): SVGGElement {
   return group;
 }
 
-/** What a screen reader says of a box. */
+/** What a screen reader says of a box: what is written in it, since people say what they see, then what it is. */
 export function spoken(box: Box): string {
   const node = box.node;
-  const parts = [box.kind === "scope" ? (node.scopeKind ?? "scope") : box.kind, node.label];
-  if (box.times > 1) parts.push(`repeated ${box.times} times`);
-  if (node.operations !== undefined) parts.push(plural(node.operations, "operation"));
+  const fold = node.fold;
+  const times = fold && (box.expanded ? `${(fold.instance ?? 0) + 1}/${fold.count}` : `×${fold.count}`);
+  const subtitle = box.expanded && fold ? "" : box.subtitle;
+  const written = [box.title, times, subtitle, ...box.chips.map((chip) => chip.text)].filter(Boolean).join(" ");
   const [result] = node.outputs ?? [];
+  const parts = [written, box.kind === "scope" ? (node.scopeKind ?? "scope") : box.kind];
   if (result) parts.push(`gives ${longTypeText(result)}`);
-  const parameters = node.costs?.parameters;
-  if (parameters) parts.push(`${countText(parameters)} parameters`);
-  if (node.bodies?.length) parts.push(`bodies ${node.bodies.map((body) => body.role).join(", ")}`);
   return parts.join(", ");
 }
