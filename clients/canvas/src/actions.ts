@@ -27,6 +27,8 @@ export interface Actions {
   step(node: string, by: number): Promise<void>;
   showInstance(node: string, instance: number): Promise<void>;
   select(id: string | undefined): void;
+  /** Selects a node, and has the editor show where it comes from. */
+  point(id: string): void;
   /** Shows an error of the host in the place of what was asked for. */
   failed(error: unknown): Promise<void>;
   /** A capture became stale, or fresh again; a stale one is traced again once its sources are saved. */
@@ -63,6 +65,8 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
   /** The state of the sources that was traced last without being asked to. */
   let followed: string | undefined;
   let lastTrace = 0;
+  /** The node that was pointed at, until its details are there. */
+  let pointed: string | undefined;
 
   const get = store.get;
 
@@ -364,6 +368,20 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     if (fold) await showInstance(node, (fold.instance ?? 0) + by);
   }
 
+  function point(id: string): void {
+    select(id);
+    pointed = id;
+    const { details, selected } = get();
+    if (details && selected === id) void showPointed(details);
+  }
+
+  /** In the editor: the innermost line of the workspace. A page without an editor has nowhere to go. */
+  async function showPointed(details: p.NodeDetails): Promise<void> {
+    pointed = undefined;
+    const location = details.frames?.find((frame) => frame.workspace && frame.location)?.location;
+    if (location && get().editor !== undefined) await showSource(location);
+  }
+
   function select(id: string | undefined): void {
     if (id !== undefined && !get().shown?.picture.boxes.has(id)) return;
     if (id === get().selected) return;
@@ -387,6 +405,7 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
       (details) => {
         if (signal.aborted) return;
         store.set({ details, detailsTrouble: undefined });
+        if (pointed === id) void showPointed(details);
         void nameNodes(details, signal);
       },
       (error) => {
@@ -580,6 +599,7 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     step,
     showInstance,
     select,
+    point,
     find,
     findById,
     search,

@@ -39,7 +39,8 @@ async function start(root: HTMLElement): Promise<void> {
     if (!element || view) return;
     view = createGraphView(element, {
       select: (id) => {
-        actions.select(id);
+        if (id === undefined) actions.select(id);
+        else actions.point(id);
         view?.element.focus({ preventScroll: true });
       },
       toggle: (id) => run(actions.toggle(id)),

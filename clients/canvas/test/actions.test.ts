@@ -201,6 +201,31 @@ test("a capture that the server let go of is opened again", async () => {
   expect(store.get().trouble).toBeUndefined();
 });
 
+test("pointing at a node shows its innermost line of the workspace in the editor, walking does not", async () => {
+  const location: p.Location = {
+    uri: "file:///home/ada/net/tower.py",
+    range: { start: { line: 20, character: 0 }, end: { line: 20, character: 4 } },
+  };
+  const { store, actions, calls } = await canvas("tower", (host) => ({
+    ...host,
+    request: async (method, params, signal) => {
+      if (method === "tvls/canvas/showSource") return { shown: true, place: "tower.py:21" } as never;
+      const answer = await host.request(method, params, signal);
+      if (method === "tvls/canvas/attach") return { ...answer, editor: "Neovim" };
+      if (method !== "tvls/graph/node") return answer;
+      return { ...answer, frames: [{ path: "tower.py", workspace: true, function: "f", line: 21, location }] };
+    },
+  }));
+  const shown = () => calls.filter((call) => call.method === "tvls/canvas/showSource");
+  actions.select(labelled(store, "head"));
+  await settled();
+  expect(shown()).toEqual([]);
+  actions.point(labelled(store, "stem"));
+  await settled();
+  expect(shown().map((call) => call.params)).toEqual([{ location }]);
+  expect(store.get().said).toBe("Neovim shows tower.py:21.");
+});
+
 test("marks of the cursor stand at the closed scope around what is not drawn", async () => {
   const { store, actions } = await canvas("tower");
   const stem = labelled(store, "stem");
