@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 
@@ -69,6 +69,8 @@ print(time.perf_counter() - start)
 class Client:
     """A blocking LSP client, enough to open graphs."""
 
+    capabilities: ClassVar[dict[str, Any]] = {}
+
     def __init__(self, folder: Path, python: str) -> None:
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tvls", "serve"],
@@ -83,7 +85,7 @@ class Client:
             "initialize",
             {
                 "processId": None,
-                "capabilities": {},
+                "capabilities": self.capabilities,
                 "initializationOptions": options,
                 "workspaceFolders": [{"uri": folder.as_uri(), "name": folder.name}],
             },
@@ -99,8 +101,19 @@ class Client:
                 if "error" in message:
                     raise SystemExit(f"{method} failed: {json.dumps(message['error'], indent=1)}")
                 return message["result"]
-            if "id" in message and "method" in message:
-                self._send({"id": message["id"], "result": None})
+            self._react(message)
+
+    def poll(self) -> None:
+        """Wait for one message of the server."""
+        self._react(self._receive())
+
+    def answer(self, message: dict[str, Any]) -> Any:
+        """The result of a request of the server."""
+        return None
+
+    def _react(self, message: dict[str, Any]) -> None:
+        if "id" in message and "method" in message:
+            self._send({"id": message["id"], "result": self.answer(message)})
 
     def close(self) -> None:
         self.request("shutdown", None)
