@@ -479,7 +479,7 @@ class Session:
         found = graph.search(opened.index, params.query, params.cursor, params.limit)
         return t.SearchResult(nodes=found.nodes, total=found.total, next_cursor=found.next_cursor)
 
-    def export(self, params: t.ExportParams) -> t.ExportResult:
+    async def export(self, params: t.ExportParams) -> t.ExportResult:
         opened = self.tools.captures.get(params.capture_id)
         stem = opened.origin.name.replace(".", "_")
         if params.format == "outline":
@@ -487,7 +487,7 @@ class Session:
                 text=graph.outline(opened.capture, freshness=self._freshness(opened)), suggested_name=f"{stem}.txt"
             )
         if params.format == "html":
-            text = graph_page(opened.index, self._info(opened), f"{stem}.json")
+            text = await asyncio.to_thread(graph_page, opened.index, self._info(opened), f"{stem}.json")
             return t.ExportResult(text=text, suggested_name=f"{stem}.html")
         return t.ExportResult(text=canonical_json(opened.capture).decode(), suggested_name=f"{stem}.json")
 

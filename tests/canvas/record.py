@@ -47,7 +47,7 @@ def main() -> None:
         data["portable"]["text"] = "{}"
         for whole in data["graphs"].values():
             for details in whole["details"].values():
-                details["frames"] = [frame for frame in details.get("frames", []) if frame["workspace"]]
+                details["frames"] = [at for at in details["frames"] if data["frames"][at]["workspace"]]
         out = ROOT / "clients/canvas/test/graphs" / f"{profile}.json"
         out.parent.mkdir(exist_ok=True)
         out.write_text(json.dumps(data, separators=(",", ":"), sort_keys=True) + "\n")

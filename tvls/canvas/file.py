@@ -40,16 +40,21 @@ def graph_page(index: GraphIndex, info: t.CaptureInfo, name: str) -> str:
             "Export it as a graph file (JSON) instead, and open that with tvls.",
             limit="operations",
         )
-    packed = base64.b64encode(gzip.compress(graph_data(index, info, name), mtime=0)).decode()
+    packed = base64.b64encode(gzip.compress(graph_data(index, info, name), compresslevel=6, mtime=0)).decode()
     return _page(info.name, packed)
 
 
 def graph_data(index: GraphIndex, info: t.CaptureInfo, name: str) -> bytes:
     """What the page holds of the graph, as JSON: `FileData` of the canvas."""
+    frames: Frames = {}
     data = {
         "capture": msgspec.structs.replace(info, uri=index.capture["target"].get("path"), previous=None),
         "bodies": _same_bodies(index),
-        "graphs": {located.body or "": _whole(index, located, info.freshness) for located in index.graphs},
+        "graphs": {located.body or "": _whole(index, located, info.freshness, frames) for located in index.graphs},
+        "frames": [
+            t.FrameInfo(path=path, function=function, line=line, workspace=workspace)
+            for path, function, line, workspace in frames
+        ],
         "portable": t.ExportResult(text=canonical_json(index.capture).decode(), suggested_name=name),
     }
     return msgspec.json.encode(data)
@@ -67,7 +72,11 @@ def _same_bodies(index: GraphIndex) -> dict[str, str]:
     return same
 
 
-def _whole(index: GraphIndex, located: Located, freshness: t.Freshness) -> dict[str, Any]:
+Frames = dict[tuple[str, str, int, bool], int]
+"""Path, function, line and whether it is of the workspace → place in the table of frames, which operations share."""
+
+
+def _whole(index: GraphIndex, located: Located, freshness: t.Freshness, frames: Frames) -> dict[str, Any]:
     of, body = located.graph, located.body
     nodes: list[t.Node] = []
     edges: list[t.Edge] = []
@@ -89,17 +98,19 @@ def _whole(index: GraphIndex, located: Located, freshness: t.Freshness) -> dict[
             {"members": ids, "info": fold_info(of, fold, 0), "details": fold_details(index, ids[0], body)}
             for ids, fold in zip(members, runs, strict=True)
         ],
-        "details": {node.id: _details(index, node.id, body, freshness) for node in nodes},
+        "details": {node.id: _details(index, node.id, body, freshness, frames) for node in nodes},
     }
 
 
-def _details(index: GraphIndex, node: str, body: str | None, freshness: t.Freshness) -> t.NodeDetails:
+def _details(index: GraphIndex, node: str, body: str | None, freshness: t.Freshness, frames: Frames) -> dict[str, Any]:
+    """As `NodeDetails`, with places in the table of frames instead of frames."""
     found = graph.details(index, node, body, freshness=freshness)
-    frames = [
-        t.FrameInfo(path=frame["path"], workspace=frame["workspace"], function=frame["function"], line=frame["line"])
+    described: dict[str, Any] = msgspec.to_builtins(found.node)
+    described["frames"] = [
+        frames.setdefault((frame["path"], frame["function"], frame["line"], frame["workspace"]), len(frames))
         for frame in found.frames
     ]
-    return msgspec.structs.replace(found.node, frames=frames)
+    return described
 
 
 def _page(title: str, packed: str) -> str:

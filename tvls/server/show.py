@@ -17,9 +17,9 @@ _KEPT: Final = 50
 """Outlines that stay on disk; the ones written longest ago go first."""
 
 
-def write_outline(server: Server, capture_id: str) -> Path:
+async def write_outline(server: Server, capture_id: str) -> Path:
     """Writes the outline of a capture where an editor can open it. A capture has one file, whoever asks for it."""
-    exported = server.session.export(t.ExportParams(capture_id=capture_id, format="outline"))
+    exported = await server.session.export(t.ExportParams(capture_id=capture_id, format="outline"))
     folder = server.cache_dir / "outlines" / re.sub(r"[^0-9A-Za-z]+", "-", capture_id)[-64:]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / (re.sub(r"[^\w.+-]+", "_", exported.suggested_name).lstrip(".") or "graph.txt")
@@ -38,7 +38,7 @@ def _drop_old(root: Path) -> None:
 async def show_outline(server: Server, capture: t.CaptureInfo) -> None:
     """Opens the outline in the editor, or says where it is."""
     try:
-        path = write_outline(server, capture.capture_id)
+        path = await write_outline(server, capture.capture_id)
     except OSError as error:
         server.show(lsp.MessageType.Warning, f"{describe(capture)}. Its outline could not be written: {error}")
         return

@@ -93,7 +93,8 @@ test("search finds by primitive, path, parameter, shape and line", async () => {
   });
   expect((await search("f32[*, 3]")).map((hit) => hit.label)).toContain("result");
   expect(await search("f32[..., 999]")).toHaveLength(0);
-  const line = recorded("tower").graphs[""]?.details["op:Tower/stem/add.0"]?.frames?.at(-1)?.line;
+  const line = (await host.request("tvls/graph/node", { captureId: ID, node: "op:Tower/stem/add.0" })).frames?.[0]
+    ?.line;
   expect((await search(`tower.py:${line} stem`)).length).toBeGreaterThan(0);
   expect(await search("tower.py:9999")).toHaveLength(0);
   expect(await search("")).toHaveLength(0);

@@ -11,12 +11,16 @@ export interface FileData {
   graphs: Record<string, FileGraph>;
   /** Body → the one whose graph it has too. */
   bodies: Record<string, string>;
+  /** Of all graphs; details have places in this list. */
+  frames: p.FrameInfo[];
   /** The portable graph file. */
   portable: p.ExportResult;
 }
 
+export type FileDetails = Omit<p.NodeDetails, "frames"> & { frames: number[] };
+
 export interface FileGraph extends WholeGraph {
-  details: Record<string, p.NodeDetails>;
+  details: Record<string, FileDetails>;
 }
 
 /** The host of a file that holds its graph; undefined where the page is a daemon's. */
@@ -62,10 +66,10 @@ export function hostOf(data: FileData): Host {
     "tvls/graph/node": ({ node, body }: p.NodeParams) => {
       const found = graphOf(body).details[node];
       if (!found) throw missing(`There is no node ${node}.`);
-      return found;
+      return { ...found, frames: framesOf(data, found) };
     },
     "tvls/graph/sources": ({ node, body }: p.NodeParams): p.SourcesResult => ({
-      frames: graphOf(body).details[node]?.frames ?? [],
+      frames: framesOf(data, graphOf(body).details[node]),
       freshness: data.capture.freshness,
     }),
     "tvls/graph/fold": ({ node, body }: p.FoldParams) => {
@@ -89,6 +93,10 @@ export function hostOf(data: FileData): Host {
       return answer(params as never) as never;
     },
   };
+}
+
+export function framesOf(data: FileData, details: FileDetails | undefined): p.FrameInfo[] {
+  return (details?.frames ?? []).map((at) => data.frames[at] as p.FrameInfo);
 }
 
 function missing(message: string): RequestError {

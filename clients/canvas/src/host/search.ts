@@ -1,12 +1,12 @@
 // Search in an exported file, by the rules of `tvls/graph/search`: words that all have to match, shapes, lines.
 import type * as p from "../protocol";
 import { shortDtype } from "../text";
-import type { FileData } from "./file";
+import { type FileData, type FileDetails, framesOf } from "./file";
 
 const SHAPE = /^([a-z0-9_<>]*)\[([^\]]*)\]$/i;
 const LINE = /^([^\s:]+\.py):(\d+)$/;
 
-type Test = (node: p.Node, details: p.NodeDetails | undefined) => boolean;
+type Test = (node: p.Node, details: FileDetails | undefined, data: FileData) => boolean;
 
 export function searchGraph(data: FileData, params: p.SearchParams): p.SearchResult {
   const tests = words(params.query).map(testOf);
@@ -20,7 +20,7 @@ export function searchGraph(data: FileData, params: p.SearchParams): p.SearchRes
         ),
       );
       for (const node of graph.nodes) {
-        if (!tests.every((test) => test(node, graph.details[node.id]))) continue;
+        if (!tests.every((test) => test(node, graph.details[node.id], data))) continue;
         const scopes: string[] = [];
         for (let at = node.parent; at; at = parents.get(at)) scopes.unshift(at);
         const instances: Record<string, number> = {};
@@ -54,8 +54,8 @@ function testOf(word: string): Test {
   const line = LINE.exec(word);
   if (line) {
     const [, path, number] = line;
-    return (_, details) =>
-      (details?.frames ?? []).some(
+    return (_, details, data) =>
+      framesOf(data, details).some(
         (frame) => frame.workspace && frame.line === Number(number) && `/${frame.path}`.endsWith(`/${path}`),
       );
   }

@@ -22,6 +22,7 @@ const LOOKS: Readonly<Record<string, { look: string; title: string }>> = {
   traceTimeout: { look: "failed", title: "The trace took too long" },
   workerCrashed: { look: "failed", title: "The traced process ended" },
   limitExceeded: { look: "failed", title: "The program is over a limit" },
+  pageGone: { look: "gone", title: "This page is closed" },
   captureGone: { look: "gone", title: "This graph is not held any more" },
   targetNotFound: { look: "gone", title: "The model is not in the source" },
   noWorkspace: { look: "gone", title: "There is no folder" },
