@@ -105,7 +105,11 @@ def _parser() -> argparse.ArgumentParser:
 
     show = commands.add_parser("show", help="print the outline of a graph file; needs no model, no JAX")
     show.add_argument("file", type=Path, metavar="GRAPH.json")
-    show.add_argument("--json", action="store_true", help="print the checked document")
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the checked document")
+    form.add_argument(
+        "--html", type=Path, metavar="PAGE.html", help="write a page that opens in any browser, from disk"
+    )
     _add_outline(show)
     show.set_defaults(run=_show)
 
@@ -237,7 +241,7 @@ def _setup(arguments: argparse.Namespace) -> int:
 def _show(arguments: argparse.Namespace) -> int:
     from tvls.commands.show import show_command
 
-    return show_command(arguments.file, arguments.json, arguments.max_lines, arguments.depth)
+    return show_command(arguments.file, arguments.json, arguments.html, arguments.max_lines, arguments.depth)
 
 
 def _trust(arguments: argparse.Namespace) -> int:

@@ -19,8 +19,7 @@ PROFILES = ("tower", "rnn")
 def main() -> None:
     sys.path.insert(0, str(ROOT))
     from tvls import graph
-    from tvls.canvas.file import graph_data
-    from tvls.protocol import types as t
+    from tvls.canvas.file import file_info, graph_data
 
     for profile in PROFILES:
         with tempfile.TemporaryDirectory() as folder:
@@ -31,19 +30,8 @@ def main() -> None:
             subprocess.run(command, check=True, cwd=ROOT)
             capture = graph.load(file.read_bytes())
         assert "failure" not in capture
-        info = t.CaptureInfo(
-            capture_id=capture["captureId"],
-            name=capture["target"]["qualname"],
-            kind=capture["target"]["kind"],
-            framework=capture["framework"],
-            backend=capture["backend"],
-            versions=capture["versions"],
-            evidence=capture["evidence"],
-            coverage=capture["coverage"],
-            operations=len(capture["operations"]),
-            freshness="fresh",
-        )
-        data: dict[str, Any] = json.loads(graph_data(graph.GraphIndex(capture), info, f"{profile}.json"))
+        index = graph.GraphIndex(capture)
+        data: dict[str, Any] = json.loads(graph_data(index, file_info(index), f"{profile}.json"))
         data["portable"]["text"] = "{}"
         for whole in data["graphs"].values():
             for details in whole["details"].values():

@@ -44,13 +44,41 @@ def graph_page(index: GraphIndex, info: t.CaptureInfo, name: str) -> str:
     return _page(info.name, packed)
 
 
+def file_info(index: GraphIndex) -> t.CaptureInfo:
+    """Of a graph file, which says nothing of where and when it was made."""
+    capture = index.capture
+    return t.CaptureInfo(
+        capture_id=capture["captureId"],
+        name=capture["target"]["qualname"],
+        kind=capture["target"]["kind"],
+        framework=capture["framework"],
+        backend=capture["backend"],
+        versions=capture["versions"],
+        evidence=capture["evidence"],
+        coverage=capture["coverage"],
+        notes=capture["setup"]["notes"],
+        operations=len(capture["operations"]),
+        freshness="fresh",
+        unavailable=capture["unavailable"],
+        costs=graph.capture_costs(index),
+    )
+
+
 def graph_data(index: GraphIndex, info: t.CaptureInfo, name: str) -> bytes:
     """What the page holds of the graph, as JSON: `FileData` of the canvas."""
     frames: Frames = {}
     data = {
-        "capture": msgspec.structs.replace(info, uri=index.capture["target"].get("path"), previous=None),
+        # A file knows nothing of the code as it is: the page says that the graph was saved, and not that it is fresh.
+        "capture": msgspec.structs.replace(
+            info,
+            uri=index.capture["target"].get("path"),
+            previous=None,
+            freshness="fresh",
+            stale=None,
+            retraceable=None,
+        ),
         "bodies": _same_bodies(index),
-        "graphs": {located.body or "": _whole(index, located, info.freshness, frames) for located in index.graphs},
+        "graphs": {located.body or "": _whole(index, located, frames) for located in index.graphs},
         "frames": [
             t.FrameInfo(path=path, function=function, line=line, workspace=workspace)
             for path, function, line, workspace in frames
@@ -76,7 +104,7 @@ Frames = dict[tuple[str, str, int, bool], int]
 """Path, function, line and whether it is of the workspace → place in the table of frames, which operations share."""
 
 
-def _whole(index: GraphIndex, located: Located, freshness: t.Freshness, frames: Frames) -> dict[str, Any]:
+def _whole(index: GraphIndex, located: Located, frames: Frames) -> dict[str, Any]:
     of, body = located.graph, located.body
     nodes: list[t.Node] = []
     edges: list[t.Edge] = []
@@ -98,13 +126,13 @@ def _whole(index: GraphIndex, located: Located, freshness: t.Freshness, frames: 
             {"members": ids, "info": fold_info(of, fold, 0), "details": fold_details(index, ids[0], body)}
             for ids, fold in zip(members, runs, strict=True)
         ],
-        "details": {node.id: _details(index, node.id, body, freshness, frames) for node in nodes},
+        "details": {node.id: _details(index, node.id, body, frames) for node in nodes},
     }
 
 
-def _details(index: GraphIndex, node: str, body: str | None, freshness: t.Freshness, frames: Frames) -> dict[str, Any]:
+def _details(index: GraphIndex, node: str, body: str | None, frames: Frames) -> dict[str, Any]:
     """As `NodeDetails`, with places in the table of frames instead of frames."""
-    found = graph.details(index, node, body, freshness=freshness)
+    found = graph.details(index, node, body, freshness="fresh")
     described: dict[str, Any] = msgspec.to_builtins(found.node)
     described["frames"] = [
         frames.setdefault((frame["path"], frame["function"], frame["line"], frame["workspace"]), len(frames))

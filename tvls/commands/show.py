@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 
 from tvls import graph
+from tvls.canvas.file import file_info, graph_page
 from tvls.commands.exits import DONE, FAILED, USAGE
 from tvls.commands.terminal import complain, report
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
 
 
-def show_command(file: Path, as_json: bool, max_lines: int | None, depth: int | None) -> int:
+def show_command(file: Path, as_json: bool, page: Path | None, max_lines: int | None, depth: int | None) -> int:
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -24,6 +25,16 @@ def show_command(file: Path, as_json: bool, max_lines: int | None, depth: int | 
         return report(error)
     if as_json:
         sys.stdout.write(data.decode())
+    elif page is not None and "failure" not in document:
+        index = graph.GraphIndex(document)
+        try:
+            page.write_text(graph_page(index, file_info(index), file.name), encoding="utf-8")
+        except TvlsError as error:
+            return report(error)
+        except OSError as error:
+            complain(f"{page} cannot be written: {error.strerror}")
+            return USAGE
+        print(page)
     elif "failure" in document:
         print(printable_text(graph.failure_text(document)), end="")
     else:

@@ -1,6 +1,6 @@
 // Entry of the page: a host, a state, a picture and the panels around it.
 import { render } from "preact";
-import { createActions } from "./actions";
+import { createActions } from "./actions/actions";
 import { exportGraph } from "./export/export";
 import type { Host } from "./host";
 import { fileHost } from "./host/file";
@@ -207,7 +207,7 @@ async function start(root: HTMLElement): Promise<void> {
     if (info.captureId === store.get().shown?.captureId) run(actions.captureState(info));
   });
   window.addEventListener("unhandledrejection", (event) => unhandled(event.reason));
-  store.set({ host: host.status, hostReason: host.reason });
+  store.set({ host: host.status, hostReason: host.reason, saved: file !== undefined });
   if (host.status === "connected") await attach();
 }
 

@@ -90,6 +90,8 @@ export interface State {
   /** What a re-trace changed, in words. */
   changes: string;
   preview: p.PreviewResult | undefined;
+  /** The graph is in an exported file: no server tells whether the code is still what was traced. */
+  saved: boolean;
   help: boolean;
   inspector: boolean;
   /** One line for screen readers and the status bar. */
@@ -120,6 +122,7 @@ export const initial: State = {
   changed: new Set(),
   changes: "",
   preview: undefined,
+  saved: false,
   help: false,
   inspector: true,
   said: "",

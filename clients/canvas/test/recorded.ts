@@ -1,6 +1,6 @@
 // Graphs that were really traced (`tests/canvas/record.py`), and a host that answers from them.
 import { readFileSync } from "node:fs";
-import { createActions } from "../src/actions";
+import { createActions } from "../src/actions/actions";
 import type { Host } from "../src/host";
 import { type FileData, hostOf } from "../src/host/file";
 import { estimate } from "../src/measure";

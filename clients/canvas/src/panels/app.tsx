@@ -1,6 +1,6 @@
 // The page around the picture: header, toolbar, states, inspector.
 import type { ComponentChildren } from "preact";
-import type { Actions } from "../actions";
+import type { Actions } from "../actions/actions";
 import type { Scale } from "../overlay";
 import type * as p from "../protocol";
 import type { State, Store } from "../state";
@@ -34,7 +34,7 @@ export function App(props: AppProps) {
     <div class={`app ${state.host === "disconnected" || state.host === "refused" ? "offline" : ""}`}>
       <header>
         <Title state={state} />
-        {capture && shown && <Badges capture={capture} refresh={state.open && (() => void actions.open())} />}
+        {capture && shown && <Badges capture={capture} saved={state.saved} refresh={() => void actions.open()} />}
         <span class="spread" />
         {shown && <SearchBox state={state} actions={actions} />}
       </header>

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type * as p from "../protocol";
 import { bytesText, countText, flopsText, lastPart, plural } from "../text";
 
-export function Badges({ capture, refresh }: { capture: p.CaptureInfo; refresh: (() => void) | undefined }) {
+export function Badges({ capture, saved, refresh }: { capture: p.CaptureInfo; saved: boolean; refresh: () => void }) {
   const { coverage, freshness, costs } = capture;
   return (
     <div class="badges">
@@ -45,25 +45,31 @@ export function Badges({ capture, refresh }: { capture: p.CaptureInfo; refresh: 
           coverage.reasons.map((reason) => <p key={reason}>{reasonText(reason, coverage.counts?.[reason])}</p>)
         )}
       </Badge>
-      <Badge name="freshness" text={freshness} tone={freshness === "fresh" ? "good" : "warn"}>
-        {freshness === "fresh" ? (
-          <p>Files, profile, interpreter and libraries are those that were traced.</p>
-        ) : (
-          <>
-            <p>This graph is of an earlier state. Since then changed:</p>
-            <ul>
-              {staleTexts(capture.stale).map((text) => (
-                <li key={text}>{text}</li>
-              ))}
-            </ul>
-          </>
-        )}
-        {refresh && freshness === "stale" && (
-          <button type="button" onClick={refresh}>
-            Trace again
-          </button>
-        )}
-      </Badge>
+      {saved ? (
+        <Badge name="freshness" text="saved">
+          <p>This graph was saved in a file. Nothing here tells whether the code is still what was traced.</p>
+        </Badge>
+      ) : (
+        <Badge name="freshness" text={freshness} tone={freshness === "fresh" ? "good" : "warn"}>
+          {freshness === "fresh" ? (
+            <p>Files, profile, interpreter and libraries are those that were traced.</p>
+          ) : (
+            <>
+              <p>This graph is of an earlier state. Since then changed:</p>
+              <ul>
+                {staleTexts(capture.stale).map((text) => (
+                  <li key={text}>{text}</li>
+                ))}
+              </ul>
+            </>
+          )}
+          {freshness === "stale" && (
+            <button type="button" onClick={refresh}>
+              Trace again
+            </button>
+          )}
+        </Badge>
+      )}
       {costs && (
         <Badge name="totals" text={totalsText(costs)} tone="quiet">
           <p>Derived from shapes, not measured.</p>

@@ -1,9 +1,9 @@
 // The setup of a target as a form. The server says what the fields are, what is wrong and what is missing; the page keeps
 // only what was typed since.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { describe } from "../actions";
 import type { Host } from "../host";
 import type * as p from "../protocol";
+import { describe } from "../trouble";
 
 interface Props {
   host: Host;

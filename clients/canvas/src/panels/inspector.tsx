@@ -1,6 +1,7 @@
 // Everything known of the selected node.
 import type { ComponentChildren } from "preact";
-import { type Actions, USES_LISTED } from "../actions";
+import type { Actions } from "../actions/actions";
+import { USES_LISTED } from "../actions/look";
 import { documentation } from "../documentation";
 import type * as p from "../protocol";
 import type { State } from "../state";

@@ -1,4 +1,4 @@
-import type { Actions } from "../actions";
+import type { Actions } from "../actions/actions";
 import type { State } from "../state";
 
 export function SearchBox({ state, actions }: { state: State; actions: Actions }) {

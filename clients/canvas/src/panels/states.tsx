@@ -2,7 +2,7 @@
 // with what the person can do now.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Actions } from "../actions";
+import type { Actions } from "../actions/actions";
 import type * as p from "../protocol";
 import type { Loading, State, Trouble } from "../state";
 import { elapsedText } from "../text";

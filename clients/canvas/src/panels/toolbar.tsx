@@ -1,6 +1,6 @@
 // What changes how the graph is drawn, and what takes it away.
 import { useState } from "preact/hooks";
-import type { Actions } from "../actions";
+import type { Actions } from "../actions/actions";
 import { OVERLAYS, type Scale } from "../overlay";
 import type { Noise, Overlay, State } from "../state";
 import { plural } from "../text";
