@@ -524,6 +524,10 @@ function fill(element: SVGGElement, box: Box, rect: Rect, plain: boolean): void 
       y += CHIP_HEIGHT;
     }
   }
+  // What was cut is told where the pointer rests.
+  const { label, className } = box.node;
+  const whole = className ? `${label}: ${className}` : label;
+  if (!box.title.includes(label) || className) parts.unshift(make("title", {}, whole));
   // Blanks keep the texts apart for whoever reads them in one go.
   element.replaceChildren(...parts.flatMap((part) => [part, " "]));
   describe(element, box);
