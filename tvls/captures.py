@@ -134,6 +134,11 @@ class CaptureStore:
     def newest(self, path: Path | None, name: str) -> OpenCapture | None:
         return next((c for c in self if (c.origin.path, c.origin.name) == (path, name)), None)
 
+    def newest_of(self, folder: Path, path: Path | None, name: str, profile: str | None) -> OpenCapture | None:
+        wanted = (folder, path, name, profile)
+        of = ((c, c.origin) for c in self)
+        return next((c for c, o in of if (o.folder, o.path, o.name, o.profile.name) == wanted), None)
+
     def same_setup(self, origin: Origin) -> OpenCapture | None:
         return next((c for c in self if c.origin.key == origin.key), None)
 

@@ -460,6 +460,13 @@ class Session:
                 total += hits.total
         return t.NodesAtResult(nodes=nodes, total=total)
 
+    def opened(self, capture_id: str) -> OpenCapture:
+        return self.tools.captures.get(capture_id)
+
+    def newest(self, folder: Path, path: Path | None, name: str, profile: str | None) -> OpenCapture | None:
+        """The newest capture of a model by one profile."""
+        return self.tools.captures.newest_of(folder, path, name, profile)
+
     def is_source(self, capture_id: str, path: Path) -> bool:
         """Whether an open capture was traced from this file."""
         opened = next((opened for opened in self.tools.captures if opened.capture["captureId"] == capture_id), None)

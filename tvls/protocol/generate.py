@@ -1,4 +1,5 @@
-"""Writes what follows from the registry: JSON Schema, the meta model, the tables of SPEC.md and TypeScript's types.
+"""Writes what follows from the registry: JSON Schema, the meta model, the tables of SPEC.md and the types of TypeScript
+and Lua.
 
 `python -m tvls.protocol.generate` writes; with `--check` it writes nothing and fails where a file differs.
 """
@@ -22,7 +23,7 @@ from msgspec import inspect as types_of
 
 import tvls
 from tvls.capture import document
-from tvls.protocol import errors, registry, typescript
+from tvls.protocol import errors, luacats, registry, typescript
 from tvls.protocol import types as t
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent / "protocol"
@@ -66,6 +67,9 @@ def generated(root: Path) -> dict[Path, str]:
             [t.ErrorData, document.Capture],
             errors.CODES,
             _field_texts(),
+        ),
+        root.parent / "clients" / "neovim" / "lua" / "tvls" / "protocol.lua": luacats.module(
+            NOTE, registry.METHODS, registry.NOTIFICATIONS, [t.ErrorData], _field_texts()
         ),
     }
 

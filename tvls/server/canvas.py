@@ -52,6 +52,13 @@ async def show_canvas(
         elif error is not None:
             await offer_draft(server, params, error)
         return
+    await show_in_browser(server, params, capture, error)
+
+
+async def show_in_browser(
+    server: Server, params: t.OpenParams, capture: t.CaptureInfo | None, error: TvlsError | None
+) -> None:
+    """Shows a graph, or the values that it lacks, as a page; the page that is open goes on with it."""
     if error is not None and error.kind not in SHOWN_ON_ERROR and not canvas(server).is_open(params):
         return
     try:

@@ -8,14 +8,15 @@ from typing import Any, Final, TypeVar
 import msgspec
 from lsprotocol import types as lsp
 
-from tvls.jsonrpc import INVALID_PARAMS, RpcError
+from tvls.canvas import files
+from tvls.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from tvls.protocol import types as t
 from tvls.protocol import types_environment as te
 from tvls.protocol import types_page as p
 from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
 from tvls.server import environments, requests
-from tvls.server.canvas import mark, show_canvas
+from tvls.server.canvas import mark, show_canvas, show_in_browser
 from tvls.server.code_action import REFRESH_GRAPH, REVEAL_IN_GRAPH
 from tvls.server.code_lens import OPEN_GRAPH
 from tvls.server.draft import draft_setup
@@ -88,6 +89,20 @@ async def _open(server: Server, arguments: list[Any], token: Token, *, refresh: 
         _show(server, params, None, error)
         raise
     _show(server, params, result.capture, None)
+    return result
+
+
+async def open_in_browser(server: Server, arguments: list[Any], token: Token) -> t.OpenResult:
+    """As `openGraph`, and the browser shows it whatever else the client has: for its own command to do so."""
+    if not files.is_built():
+        raise RpcError(INTERNAL_ERROR, f"The canvas is not built: {files.STATIC} is empty. Run `make canvas`.")
+    params = _open_params(_one(arguments, OpenArgument), False, token)
+    try:
+        result = await requests.open_graph(server, params)
+    except TvlsError as error:
+        server.protocol.run_in_background(show_in_browser(server, params, None, error), "showing a graph")
+        raise
+    server.protocol.run_in_background(show_in_browser(server, params, result.capture, None), "showing a graph")
     return result
 
 
@@ -208,6 +223,7 @@ COMMANDS: Final[dict[str, Callable[[Server, list[Any], Token], Awaitable[Any]]]]
     OPEN_GRAPH: open_graph,
     REFRESH_GRAPH: refresh_graph,
     REVEAL_IN_GRAPH: reveal_in_graph,
+    "tvls.server.openInBrowser": open_in_browser,
     "tvls.server.trustFolder": trust_folder,
     "tvls.server.untrustFolder": untrust_folder,
     "tvls.server.showOutline": show_outline_command,

@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from tvls import __version__
 from tvls.protocol import types as t
 from tvls.protocol.registry import METHODS
-from tvls.server import configuration, sync
+from tvls.server import configuration, sync, text_content
 from tvls.server.code_action import KINDS
 from tvls.server.commands import COMMANDS
 from tvls.server.completion import TRIGGERS
@@ -77,7 +77,10 @@ def capabilities(server: Server) -> lsp.ServerCapabilities:
         document_symbol_provider=lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL not in dynamic or None,
         execute_command_provider=lsp.ExecuteCommandOptions(commands=list(COMMANDS), work_done_progress=True),
         workspace=lsp.WorkspaceOptions(
-            workspace_folders=lsp.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True)
+            workspace_folders=lsp.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True),
+            text_document_content=lsp.TextDocumentContentOptions(schemes=[text_content.SCHEME])
+            if server.features.text_content
+            else None,
         ),
         experimental={
             "tvls": {

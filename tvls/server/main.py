@@ -15,7 +15,7 @@ from pygls.lsp.server import LanguageServer
 
 from tvls import __version__
 from tvls.host import Host
-from tvls.server import commands, configuration, initialize, loop, stdio, sync
+from tvls.server import commands, configuration, initialize, loop, stdio, sync, text_content
 from tvls.server.code_action import code_action
 from tvls.server.code_lens import code_lens
 from tvls.server.completion import completion
@@ -50,6 +50,7 @@ def build(make_session: Callable[[Host, Settings], Session]) -> Server:
         lsp.TEXT_DOCUMENT_DEFINITION: definition,
         lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: document_symbol,
         lsp.WORKSPACE_EXECUTE_COMMAND: commands.execute,
+        lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: text_content.content,
         **REQUESTS,
     }.items():
         protocol.on_request(method, partial(run, server))

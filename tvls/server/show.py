@@ -12,6 +12,7 @@ from pygls.exceptions import JsonRpcException
 
 from tvls.protocol import types as t
 from tvls.server.state import Server
+from tvls.server.text_content import outline_uri
 
 _KEPT: Final = 50
 """Outlines that stay on disk; the ones written longest ago go first."""
@@ -37,6 +38,9 @@ def _drop_old(root: Path) -> None:
 
 async def show_outline(server: Server, capture: t.CaptureInfo) -> None:
     """Opens the outline in the editor, or says where it is."""
+    opened = server.session.opened(capture.capture_id)
+    if server.features.text_content and await show_uri(server, outline_uri(opened.origin)):
+        return
     try:
         path = await write_outline(server, capture.capture_id)
     except OSError as error:
@@ -48,14 +52,18 @@ async def show_outline(server: Server, capture: t.CaptureInfo) -> None:
 
 async def show_file(server: Server, path: Path) -> bool:
     """Whether the editor says that it opened the file."""
+    return await show_uri(server, path.as_uri())
+
+
+async def show_uri(server: Server, uri: str) -> bool:
     if not server.features.show_document:
         return False
     try:
         answer = await server.client.window_show_document_async(
-            lsp.ShowDocumentParams(uri=path.as_uri(), external=False, take_focus=True)
+            lsp.ShowDocumentParams(uri=uri, external=False, take_focus=True)
         )
     except JsonRpcException as error:
-        server.log(lsp.MessageType.Warning, f"The editor could not show {path}: {error}")
+        server.log(lsp.MessageType.Warning, f"The editor could not show {uri}: {error}")
         return False
     return answer.success
 

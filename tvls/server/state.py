@@ -56,6 +56,8 @@ class ClientFeatures:
     shows_failed_commands: bool = False
     """The person sees the error of a command that failed. Helix, for one, only logs it."""
     capture_state: bool = False
+    text_content: bool = False
+    """`workspace/textDocumentContent`: read-only documents that the server gives the text of."""
     commands: frozenset[str] = frozenset()
 
 
@@ -70,6 +72,8 @@ class Shown:
     """What the last answered lenses of a document said."""
     captures: dict[str, t.CaptureInfo] = field(default_factory=dict[str, t.CaptureInfo])
     """Captures of a client that wants to hear of their states, as it knows them."""
+    outlines: dict[str, object] = field(default_factory=dict[str, object])
+    """Outlines that the client has asked for as documents, by URI: what they were of."""
     lacking: dict[Path, t.ErrorData] = field(default_factory=dict[Path, t.ErrorData])
     """By folder: what the last graph that could not be opened for want of a library asks for."""
     diagnostics: dict[Path, list[lsp.Diagnostic]] = field(default_factory=dict[Path, list[lsp.Diagnostic]])
@@ -142,6 +146,7 @@ def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> C
         own_canvas=OPEN_IN_CLIENT in commands,
         shows_failed_commands=OPEN_IN_CLIENT in commands or client in _SHOW_FAILED_COMMANDS,
         capture_state=bool(ours.get("captureState")),
+        text_content=bool(workspace and workspace.text_document_content),
         commands=commands,
     )
 
