@@ -13,7 +13,7 @@ from tvls.protocol.registry import Method, Notification
 Texts = Mapping[str, Mapping[str, str]]
 """Type → field on the wire → what is said of it."""
 
-_BASIC = {
+_BASIC: Mapping[type[types_of.Type], str] = {
     types_of.StrType: "string",
     types_of.IntType: "integer",
     types_of.FloatType: "number",

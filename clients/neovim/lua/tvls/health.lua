@@ -1,0 +1,161 @@
+---`:checkhealth tvls`: what is missing, and how to mend it.
+local M = {}
+
+local health = vim.health
+
+---@param method string
+---@param params table
+---@param client vim.lsp.Client
+---@return any? result
+---@return string? fault
+local function ask(client, method, params)
+  ---@diagnostic disable-next-line: param-type-mismatch
+  local answer, fault = client:request_sync(method, params, 60000)
+  if not answer then
+    return nil, fault or 'no answer'
+  end
+  return answer.result, answer.err and require('tvls.task').describe(answer.err) or nil
+end
+
+---@return boolean ok
+local function check_server()
+  health.start('tvls: server')
+  local config = vim.lsp.config.tvls
+  if not config then
+    health.error('Neovim has no configuration of tvls', { 'put clients/neovim on the runtimepath (lsp/tvls.lua)' })
+    return false
+  end
+  local cmd = config.cmd
+  if type(cmd) ~= 'table' then
+    health.info('the server is started by a function')
+    return true
+  end
+  local path = vim.fn.exepath(cmd[1])
+  if path == '' then
+    health.error(('`%s` is not on the PATH'):format(cmd[1]), {
+      'install it: `pipx install tvls` or `uv tool install tvls`',
+      "or say where it is: vim.lsp.config('tvls', { cmd = { '/path/to/tvls', 'serve' } })",
+    })
+    return false
+  end
+  local ok, process = pcall(vim.system, { path, '--version' }, { text = true })
+  local done = ok and process:wait(20000) or nil
+  if not done or done.code ~= 0 then
+    health.error(('`%s --version` failed: %s'):format(path, done and vim.trim(done.stderr or '') or tostring(process)), {
+      'install the server again: `pipx reinstall tvls`',
+    })
+    return false
+  end
+  health.ok(('%s: %s'):format(path, vim.trim(done.stdout)))
+  return true
+end
+
+local function check_editor()
+  health.start('tvls: Neovim')
+  if vim.fn.has('nvim-0.11') == 0 then
+    health.error('Neovim is older than 0.11', { 'install Neovim 0.11 or newer' })
+    return
+  end
+  health.ok('Neovim ' .. tostring(vim.version()))
+  local enabled = vim.lsp.is_enabled and vim.lsp.is_enabled('tvls') or #vim.lsp.get_clients({ name = 'tvls' }) > 0
+  if enabled then
+    health.ok("vim.lsp.enable('tvls') was called")
+  else
+    health.error('the server is not enabled', { "call vim.lsp.enable('tvls') in your init.lua" })
+  end
+  if vim.env.SSH_CONNECTION then
+    health.info('over SSH the address of the browser canvas comes as a message, with the tunnel that it needs')
+  else
+    local _, fault = vim.ui._get_open_cmd and vim.ui._get_open_cmd() or nil, nil
+    local opener = vim.iter({ 'open', 'xdg-open', 'wslview', 'explorer.exe', 'lemonade' }):find(function(name)
+      return vim.fn.executable(name) == 1
+    end)
+    if opener and not fault then
+      health.ok('browser: opened with ' .. opener)
+    else
+      health.warn('nothing that opens a browser was found', {
+        'install xdg-utils, for `:Tvls browser`; the outline works without it',
+      })
+    end
+  end
+end
+
+---@param client vim.lsp.Client
+---@param folder lsp.WorkspaceFolder
+local function check_folder(client, folder)
+  health.start('tvls: ' .. vim.uri_to_fname(folder.uri))
+  local params = { folder = folder.uri }
+  local found, fault = ask(client, 'tvls/environment/list', params)
+  if not found then
+    health.error('interpreters cannot be listed: ' .. tostring(fault))
+    return
+  end
+  local selected = found.interpreters[1]
+  for _, item in ipairs(found.interpreters) do
+    if item.selected then
+      selected = item
+    end
+  end
+  if not selected then
+    health.error('no Python was found for this folder', {
+      'create an environment: `python3 -m venv .venv`, and install jax or flax in it',
+      'or choose one: `:Tvls interpreter`',
+    })
+    return
+  end
+  health.ok(('interpreter: %s (%s)'):format(table.concat(selected.command, ' '), selected.why))
+  if not found.trusted then
+    health.warn('the folder is not trusted: nothing of it is run', { '`:Tvls trust` asks; opening a graph asks, too' })
+    return
+  end
+  health.ok('the folder is trusted')
+  local info, broken = ask(client, 'tvls/environment/probe', params) ---@type tvls.EnvironmentInfo?, string?
+  if not info then
+    health.error('the interpreter does not work: ' .. tostring(broken), { 'choose another: `:Tvls interpreter`' })
+    return
+  end
+  local libraries = {} ---@type string[]
+  for _, library in ipairs(info.libraries) do
+    if library.state == 'ok' then
+      libraries[#libraries + 1] = library.name .. ' ' .. library.version
+    elseif library.state ~= 'missing' then
+      health.error(library.message or library.name, { '`:Tvls install` shows what mends it, and asks' })
+    end
+  end
+  if vim.tbl_count(info.unusable or {}) > 0 and #(info.requirements or {}) > 0 then
+    health.warn(info.verdict, {
+      '`:Tvls install` shows what installing ' .. table.concat(info.requirements, ', ') .. ' would change, and asks',
+      'or choose another interpreter: `:Tvls interpreter`',
+    })
+  else
+    health.ok(info.verdict)
+  end
+  if #libraries > 0 then
+    health.info('libraries: ' .. table.concat(libraries, ', '))
+  end
+end
+
+function M.check()
+  check_editor()
+  if not check_server() then
+    return
+  end
+  local clients = vim.lsp.get_clients({ name = 'tvls' })
+  if #clients == 0 then
+    health.start('tvls: workspace')
+    health.info('the server does not run: it starts with the first Python file or tensorviz.toml')
+  end
+  for _, client in ipairs(clients) do
+    local status, fault = ask(client, 'tvls/server/status', vim.empty_dict())
+    if status then
+      health.ok(('running, version %s, %s, %d graphs open'):format(status.version, status.health, status.captures or 0))
+    else
+      health.error('the server does not answer: ' .. tostring(fault), { '`:edit` starts it again; see `:Tvls log`' })
+    end
+    for _, folder in ipairs(client.workspace_folders or {}) do
+      check_folder(client, folder)
+    end
+  end
+end
+
+return M

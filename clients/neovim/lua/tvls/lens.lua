@@ -1,0 +1,58 @@
+---Lenses as Neovim shows them, kept up to date.
+local M = {}
+
+local group = vim.api.nvim_create_augroup('tvls.lens', {})
+
+---@param bufnr integer
+function M.refresh(bufnr)
+  if vim.lsp.codelens.enable then -- Neovim 0.12: it asks by itself
+    return
+  end
+  if vim.api.nvim_buf_is_loaded(bufnr) and #vim.lsp.get_clients({ name = 'tvls', bufnr = bufnr }) > 0 then
+    vim.lsp.codelens.refresh({ bufnr = bufnr })
+  end
+end
+
+---@param bufnr integer
+function M.attach(bufnr)
+  if vim.lsp.codelens.enable then
+    vim.lsp.codelens.enable(true, { bufnr = bufnr })
+    return
+  end
+  M.refresh(bufnr)
+  vim.api.nvim_clear_autocmds({ group = group, buffer = bufnr })
+  vim.api.nvim_create_autocmd({ 'BufEnter', 'InsertLeave', 'TextChanged', 'BufWritePost' }, {
+    group = group,
+    buffer = bufnr,
+    desc = 'Lenses of TensorViz',
+    callback = function()
+      M.refresh(bufnr)
+    end,
+  })
+end
+
+---The server says that lenses have changed.
+---@param err? lsp.ResponseError
+---@param params any
+---@param ctx lsp.HandlerContext
+function M.on_refresh(err, params, ctx)
+  local built_in = vim.lsp.handlers['workspace/codeLens/refresh']
+  if built_in then
+    return built_in(err, params, ctx)
+  end
+  local client = assert(vim.lsp.get_client_by_id(ctx.client_id))
+  for bufnr in pairs(client.attached_buffers) do
+    M.refresh(bufnr)
+  end
+  return vim.NIL
+end
+
+---The command of a lens or code action.
+---@param command lsp.Command
+---@param ctx { bufnr: integer, client_id: integer }
+function M.open(command, ctx)
+  local client = assert(vim.lsp.get_client_by_id(ctx.client_id))
+  require('tvls.open').start(client, command.arguments[1], { bufnr = ctx.bufnr })
+end
+
+return M
