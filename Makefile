@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 CANVAS := clients/canvas
 PAGE := tvls/canvas/static/index.html
 NODE := $(CANVAS)/node_modules/.package-lock.json
+NEOVIM := clients/neovim
 PIP := -m pip install --quiet --disable-pip-version-check
 TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 OPEN := $(BIN)/tvls open --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
-.PHONY: demo test bench env models torch versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test chromium pytest pytest-canvas clean
+.PHONY: demo test bench env models torch versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test neovim-lint chromium pytest pytest-canvas clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
@@ -42,6 +43,14 @@ chromium:
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
 	  apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
 	} || { echo "The canvas is tested in Chromium, which is not there: install it (Debian: apt install chromium), or set TVLS_TEST_CHROMIUM."; test -n "$$TVLS_TEST_CHROMIUM"; }
+
+# The Neovim plugin's Lua, formatted; its types and its behaviour are tested by pytest.
+neovim-lint: $(NEOVIM)/node_modules/.package-lock.json
+	cd $(NEOVIM) && npm run --silent lint
+
+$(NEOVIM)/node_modules/.package-lock.json: $(NEOVIM)/package-lock.json
+	cd $(NEOVIM) && npm ci --silent
+	touch $@
 
 canvas-test: canvas
 	cd $(CANVAS) && npm run --silent lint && npm run --silent types && npm run --silent test
@@ -80,7 +89,7 @@ demo: env models canvas
 	@echo "== The same as a graph, in your browser"
 	@if [ -t 1 ]; then $(OPEN) --profile gpt2; else $(OPEN) --profile gpt2 --no-browser </dev/null; fi
 
-test: lint types generated canvas-test pytest
+test: lint types generated canvas-test neovim-lint pytest
 
 lint: env
 	$(BIN)/ruff check .
@@ -121,4 +130,4 @@ ecosystem: env
 	$(BIN)/python benchmarks/public_models.py
 
 clean:
-	rm -rf $(VENV) $(MODELS) $(TORCH) .venv-oldest .venv-newest $(CANVAS)/node_modules $(dir $(PAGE))
+	rm -rf $(VENV) $(MODELS) $(TORCH) .venv-oldest .venv-newest $(CANVAS)/node_modules $(NEOVIM)/node_modules $(dir $(PAGE))

@@ -88,7 +88,8 @@ async def test_an_outline_is_a_document_that_follows_its_model(
         await client.wait_for(REFRESH, since=seen)
         assert "f32[2,8]" in await text_of(client, shown)
 
-        for bad in ("tvls-outline:///nowhere/net.txt?name=net", "other:///net.txt", shown.replace("name=net", "name=x")):
+        nowhere = "tvls-outline:///nowhere/net.txt?name=net"
+        for bad in (nowhere, "other:///net.txt", shown.replace("name=net", "name=x")):
             refused = await client.ask("workspace/textDocumentContent", {"uri": bad}).error()
             assert refused.data["kind"] == "captureGone"
         assert await client.shut_down() == 0

@@ -50,8 +50,10 @@ def test_check_fails_on_drift_and_writes_nothing(tmp_path: Path) -> None:
     shutil.copytree(generate.ROOT, root / "protocol")
     shutil.copytree(generate.ROOT.parent / "tvls", root / "tvls", ignore=shutil.ignore_patterns("__pycache__"))
     types = Path("clients", "canvas", "src", "protocol.ts")
-    (root / types).parent.mkdir(parents=True)
-    shutil.copy(generate.ROOT.parent / types, root / types)
+    lua = Path("clients", "neovim", "lua", "tvls", "protocol.lua")
+    for path in (types, lua):
+        (root / path).parent.mkdir(parents=True)
+        shutil.copy(generate.ROOT.parent / path, root / path)
 
     def check(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "tvls.protocol.generate", *arguments]
@@ -62,11 +64,13 @@ def test_check_fails_on_drift_and_writes_nothing(tmp_path: Path) -> None:
     spec.write_text(SPEC.replace("-33001", "-33999"), "utf-8")
     (root / "protocol" / "metaModel.json").unlink()
     (root / types).write_text("export {};\n", "utf-8")
+    (root / lua).write_text("---@meta\n", "utf-8")
     drifted = check("--check")
     assert drifted.returncode == 1
     assert "SPEC.md" in drifted.stderr
     assert "metaModel.json" in drifted.stderr
     assert "protocol.ts" in drifted.stderr
+    assert "protocol.lua" in drifted.stderr
     assert "-33999" in spec.read_text("utf-8")
     assert check().returncode == 0
     assert check("--check").returncode == 0

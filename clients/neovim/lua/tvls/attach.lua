@@ -6,7 +6,7 @@ local M = {}
 ---As other clients have it: a server that dies more often than this is left dead.
 local RESTARTS, WITHIN_SECONDS = 4, 180
 
----@type table<integer, table<integer, true>> client → buffers
+---@type table<integer, { config: vim.lsp.ClientConfig, buffers: table<integer, true> }> by client
 local attached = {}
 ---@type integer[] seconds of restarts
 local restarts = {}
@@ -14,8 +14,9 @@ local restarts = {}
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 function M.on_attach(client, bufnr)
-  attached[client.id] = attached[client.id] or {}
-  attached[client.id][bufnr] = true
+  local entry = attached[client.id] or { config = client.config, buffers = {} }
+  attached[client.id] = entry
+  entry.buffers[bufnr] = true
   require('tvls.lens').attach(bufnr)
   require('tvls.outline.follow').attach(client, bufnr)
 end
@@ -24,20 +25,21 @@ end
 ---@param signal integer
 ---@param client_id integer
 function M.on_exit(code, signal, client_id)
-  local buffers = attached[client_id] or {}
+  local entry = attached[client_id]
   attached[client_id] = nil
   vim.schedule(function()
     -- Asked to end, by `shutdown` or SIGTERM, or together with the editor: that is no crash.
-    if vim.v.exiting ~= vim.NIL or (code == 0 and signal == 0) or signal == 15 then
+    if not entry or vim.v.exiting ~= vim.NIL or (code == 0 and signal == 0) or signal == 15 then
       return
     end
-    M.restart(buffers, ('exit code %d, signal %d'):format(code, signal))
+    M.restart(entry.config, entry.buffers, ('exit code %d, signal %d'):format(code, signal))
   end)
 end
 
+---@param config vim.lsp.ClientConfig
 ---@param buffers table<integer, true>
 ---@param why string
-function M.restart(buffers, why)
+function M.restart(config, buffers, why)
   local now = os.time()
   restarts = vim.tbl_filter(function(at)
     return now - at < WITHIN_SECONDS
@@ -53,12 +55,9 @@ function M.restart(buffers, why)
     return
   end
   restarts[#restarts + 1] = now
-  local config = vim.lsp.config.tvls
   for bufnr in pairs(buffers) do
     if vim.api.nvim_buf_is_loaded(bufnr) then
-      config.root_dir(bufnr, function(root)
-        vim.lsp.start(vim.tbl_extend('force', config, { root_dir = root }), { bufnr = bufnr })
-      end)
+      vim.lsp.start(config, { bufnr = bufnr })
     end
   end
   task.notify(('The TensorViz server died (%s) and was started again.'):format(why), vim.log.levels.WARN)

@@ -44,7 +44,7 @@ end
 ---@param client vim.lsp.Client
 ---@return lsp.Position
 function M.cursor(client)
-  return vim.lsp.util.make_position_params(0, client.offset_encoding).position
+  return vim.lsp.util.make_position_params(0, client.offset_encoding --[[@as 'utf-8']]).position
 end
 
 return M

@@ -57,8 +57,8 @@ local function export(path)
       return
     end
   end
-  path = vim.fs.abspath(vim.fn.expand(path))
-  if vim.uv.fs_stat(path) and task.select({ 'Overwrite', 'Cancel' }, path .. ' exists.') ~= 'Overwrite' then
+  path = vim.fs.abspath(vim.fs.normalize(path))
+  if vim.fn.getftype(path) ~= '' and task.select({ 'Overwrite', 'Cancel' }, path .. ' exists.') ~= 'Overwrite' then
     return
   end
   local format = path:match('%.txt$') and 'outline' or 'json'

@@ -24,16 +24,18 @@ function M.choose(client, folder)
     return ('%s %s%s  %s'):format(item.selected and '*' or ' ', shown(item.command), version, item.why)
   end)
   if not chosen then
-    task.cancel()
+    return
   end
-  local command = type(chosen) == 'table' and chosen.command or nil ---@type string[]?
-  if not command then
-    local text = task.input('Python: ', nil, 'file')
-    if not text or vim.trim(text) == '' then
-      task.cancel()
+  local command ---@type string[]
+  if type(chosen) == 'table' then
+    command = chosen.command
+  else
+    local text = vim.trim(task.input('Python: ', nil, 'file') or '')
+    if text == '' then
+      return
     end
-    text = vim.fn.expand(vim.trim(assert(text)))
-    command = vim.uv.fs_stat(text) and { text } or vim.split(text, '%s+')
+    local path = vim.fs.normalize(text)
+    command = vim.fn.filereadable(path) == 1 and { path } or vim.split(text, '%s+')
   end
   task.request(client, 'tvls/environment/select', { folder = folder, command = command })
   if not found.trusted then -- it may not be run yet, not even for its version

@@ -20,7 +20,7 @@ end
 ---@return boolean ok
 local function check_server()
   health.start('tvls: server')
-  local config = vim.lsp.config.tvls
+  local config = (vim.lsp.config --[[@as table<string, vim.lsp.Config>]])['tvls']
   if not config then
     health.error('Neovim has no configuration of tvls', { 'put clients/neovim on the runtimepath (lsp/tvls.lua)' })
     return false
@@ -30,7 +30,7 @@ local function check_server()
     health.info('the server is started by a function')
     return true
   end
-  local path = vim.fn.exepath(cmd[1])
+  local path = vim.fn.exepath(cmd[1] or '')
   if path == '' then
     health.error(('`%s` is not on the PATH'):format(cmd[1]), {
       'install it: `pipx install tvls` or `uv tool install tvls`',
@@ -41,12 +41,15 @@ local function check_server()
   local ok, process = pcall(vim.system, { path, '--version' }, { text = true })
   local done = ok and process:wait(20000) or nil
   if not done or done.code ~= 0 then
-    health.error(('`%s --version` failed: %s'):format(path, done and vim.trim(done.stderr or '') or tostring(process)), {
-      'install the server again: `pipx reinstall tvls`',
-    })
+    health.error(
+      ('`%s --version` failed: %s'):format(path, done and vim.trim(done.stderr or '') or tostring(process)),
+      {
+        'install the server again: `pipx reinstall tvls`',
+      }
+    )
     return false
   end
-  health.ok(('%s: %s'):format(path, vim.trim(done.stdout)))
+  health.ok(('%s: %s'):format(path, vim.trim(done.stdout or '')))
   return true
 end
 
@@ -56,7 +59,7 @@ local function check_editor()
     health.error('Neovim is older than 0.11', { 'install Neovim 0.11 or newer' })
     return
   end
-  health.ok('Neovim ' .. tostring(vim.version()))
+  health.ok('Neovim ' .. vim.fn.matchstr(vim.fn.execute('version'), [[NVIM v\zs\S\+]]))
   local enabled = vim.lsp.is_enabled and vim.lsp.is_enabled('tvls') or #vim.lsp.get_clients({ name = 'tvls' }) > 0
   if enabled then
     health.ok("vim.lsp.enable('tvls') was called")
@@ -66,11 +69,11 @@ local function check_editor()
   if vim.env.SSH_CONNECTION then
     health.info('over SSH the address of the browser canvas comes as a message, with the tunnel that it needs')
   else
-    local _, fault = vim.ui._get_open_cmd and vim.ui._get_open_cmd() or nil, nil
-    local opener = vim.iter({ 'open', 'xdg-open', 'wslview', 'explorer.exe', 'lemonade' }):find(function(name)
-      return vim.fn.executable(name) == 1
-    end)
-    if opener and not fault then
+    local opener ---@type string?
+    for _, name in ipairs({ 'open', 'xdg-open', 'wslview', 'explorer.exe', 'lemonade' }) do
+      opener = opener or (vim.fn.executable(name) == 1 and name or nil)
+    end
+    if opener then
       health.ok('browser: opened with ' .. opener)
     else
       health.warn('nothing that opens a browser was found', {
@@ -122,9 +125,10 @@ local function check_folder(client, folder)
       health.error(library.message or library.name, { '`:Tvls install` shows what mends it, and asks' })
     end
   end
-  if vim.tbl_count(info.unusable or {}) > 0 and #(info.requirements or {}) > 0 then
+  local requirements = info.requirements or {}
+  if next(info.unusable or {}) ~= nil and #requirements > 0 then
     health.warn(info.verdict, {
-      '`:Tvls install` shows what installing ' .. table.concat(info.requirements, ', ') .. ' would change, and asks',
+      '`:Tvls install` shows what installing ' .. table.concat(requirements, ', ') .. ' would change, and asks',
       'or choose another interpreter: `:Tvls interpreter`',
     })
   else

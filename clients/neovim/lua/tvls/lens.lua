@@ -1,11 +1,14 @@
 ---Lenses as Neovim shows them, kept up to date.
 local M = {}
 
+---Neovim 0.12: it asks for lenses by itself.
+local enable = (vim.lsp.codelens --[[@as any]]).enable ---@type fun(on: boolean, filter: { bufnr: integer })?
+
 local group = vim.api.nvim_create_augroup('tvls.lens', {})
 
 ---@param bufnr integer
 function M.refresh(bufnr)
-  if vim.lsp.codelens.enable then -- Neovim 0.12: it asks by itself
+  if enable then
     return
   end
   if vim.api.nvim_buf_is_loaded(bufnr) and #vim.lsp.get_clients({ name = 'tvls', bufnr = bufnr }) > 0 then
@@ -15,8 +18,8 @@ end
 
 ---@param bufnr integer
 function M.attach(bufnr)
-  if vim.lsp.codelens.enable then
-    vim.lsp.codelens.enable(true, { bufnr = bufnr })
+  if enable then
+    enable(true, { bufnr = bufnr })
     return
   end
   M.refresh(bufnr)
@@ -52,7 +55,8 @@ end
 ---@param ctx { bufnr: integer, client_id: integer }
 function M.open(command, ctx)
   local client = assert(vim.lsp.get_client_by_id(ctx.client_id))
-  require('tvls.open').start(client, command.arguments[1], { bufnr = ctx.bufnr })
+  local what = (command --[[@as any]]).arguments[1] ---@type tvls.Wanted
+  require('tvls.open').start(client, what, { bufnr = ctx.bufnr })
 end
 
 return M

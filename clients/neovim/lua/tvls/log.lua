@@ -12,7 +12,9 @@ local lines = {}
 ---@param ctx lsp.HandlerContext
 ---@param ... any
 function M.on_message(err, params, ctx, ...)
-  local head = ('%s %s: '):format(os.date('%H:%M:%S'), LEVELS[params.type] or params.type)
+  local head = ('%s %s: '):format(os.date('%H:%M:%S'), LEVELS[
+    params.type --[[@as integer]]
+  ] or 'log')
   for _, line in ipairs(vim.split(params.message, '\n', { plain = true })) do
     lines[#lines + 1] = head .. line
   end

@@ -66,7 +66,7 @@ local function trace(client, params)
   if not ok then
     error(result, 0)
   end
-  return result
+  return result --[[@as tvls.OpenResult]]
 end
 
 ---Opens and answers what came of it; asks the person for what lacks. Ends the flow where they do not give it.
@@ -86,7 +86,7 @@ function M.open(client, what, options)
     local params = vim.tbl_extend('force', target.open_params(what), { refresh = options.refresh })
     local ok, result = pcall(trace, client, params)
     if ok then
-      return result
+      return result --[[@as tvls.OpenResult]]
     end
     local kind = task.kind(result)
     local data = type(result) == 'table' and result.data or {} ---@type tvls.ErrorData

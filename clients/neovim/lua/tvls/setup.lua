@@ -64,7 +64,8 @@ end
 ---@param field tvls.SetupField
 ---@return string
 local function row(field)
-  local value = field.text and field.text ~= '' and field.text or (field.default and 'default ' .. field.default or '–')
+  local value = field.text and field.text ~= '' and field.text
+    or (field.default and 'default ' .. field.default or '–')
   local marks = (field.assumed and '  (assumed)' or '') .. (field.error and ('  ! ' .. field.error) or '')
   return ('%s = %s%s'):format(field.key, value, marks)
 end
@@ -107,6 +108,7 @@ function M.ask(client, what)
   local changes = {} ---@type tvls.SetupChange[]
   local form = task.request(client, 'tvls/setup/draft', place) ---@type tvls.SetupForm
 
+  ---@async
   ---@param field tvls.SetupField
   ---@return boolean changed
   local function change(field)

@@ -12,12 +12,13 @@ local namespace = vim.api.nvim_create_namespace('tvls.setup')
 ---@return integer lnum 0-based
 local function line_of(bufnr, key)
   local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  for part in vim.iter(vim.split(key, '[%.%[]')):rev() do
-    local name = part:gsub('%]$', '')
+  local parts = vim.split(key, '[%.%[]')
+  for at = #parts, 1, -1 do
+    local name = assert(parts[at]):gsub('%]$', '')
     if name ~= '' and not name:match('^%d+$') then
-      for at, line in ipairs(lines) do
+      for lnum, line in ipairs(lines) do
         if line:find('%f[%w_]' .. vim.pesc(name) .. '%f[^%w_]%s*=') or line:match('^%s*%[.*' .. vim.pesc(name)) then
-          return at - 1
+          return lnum - 1
         end
       end
     end
@@ -28,7 +29,7 @@ end
 ---@param bufnr integer
 ---@param form tvls.SetupForm
 local function show_problems(bufnr, form)
-  local found = {} ---@type vim.Diagnostic.Set[]
+  local found = {} ---@type any[]
   ---@param key string
   ---@param message string
   local function add(key, message)

@@ -37,8 +37,8 @@ end
 ---@param bufnr integer
 ---@return string? profile whose table the cursor is in
 local function profile_at_cursor(bufnr)
-  for line = vim.api.nvim_win_get_cursor(0)[1], 1, -1 do
-    local text = vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1]
+  for line = vim.fn.line('.'), 1, -1 do
+    local text = vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1] or ''
     local name = text:match('^%s*%[%s*profiles%s*%.%s*"([^"]+)"') or text:match('^%s*%[%s*profiles%s*%.%s*([%w_-]+)')
     if name then
       return name
@@ -78,7 +78,7 @@ function M.choose(client, bufnr, name)
     here = task.request(client, 'tvls/targets/list', { textDocument = { uri = uri } }).targets
   end
   if not name then
-    local found = around(here, vim.api.nvim_win_get_cursor(0)[1] - 1)
+    local found = around(here, vim.fn.line('.') - 1)
     if found then
       return wanted(found)
     end

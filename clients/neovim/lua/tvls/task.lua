@@ -38,7 +38,7 @@ function M.kind(failure)
 end
 
 ---Runs a flow. What it throws is told to the person, or given to `failed`.
----@param flow fun()
+---@param flow async fun()
 ---@param failed? fun(failure: any)
 function M.run(flow, failed)
   local thread = coroutine.create(function()

@@ -11,7 +11,7 @@ local REST_MS = 80
 
 ---@return fun(run: fun()) delayed runs the last of what it was given, once nothing more comes
 local function debounce()
-  local timer = assert(vim.uv.new_timer())
+  local timer = assert((vim.uv --[[@as any]]).new_timer())
   return function(run)
     timer:start(REST_MS, 0, vim.schedule_wrap(run))
   end
@@ -51,11 +51,12 @@ function M.mark(client, outline, uri, position, uncover)
   for _, hit in ipairs(found.nodes) do
     local at ---@type integer?
     -- What is not loaded is marked at the scope that hides it.
-    for _, id in ipairs(vim.list_extend({ hit.node }, vim.iter(hit.scopes or {}):rev():totable())) do
-      at = at or outline.by_key[load.key(hit.body, id)]
+    local ids = vim.list_extend(vim.list_slice(hit.scopes or {}), { hit.node })
+    for inner = #ids, 1, -1 do
+      at = at or outline.by_key[load.key(hit.body, assert(ids[inner]))]
     end
     if at then
-      first = first or outline.rows[at].key
+      first = first or assert(outline.rows[at]).key
       vim.api.nvim_buf_set_extmark(outline.bufnr, namespace, at + outline.height - 1, 0, {
         line_hl_group = 'TvlsHere',
       })
@@ -98,7 +99,7 @@ local function outline_moved(outline)
   end
   local row = outline:row_in(vim.api.nvim_get_current_win())
   task.run(function()
-    local location ---@type lsp.Location?
+    local location ---@type tvls.Location?
     if row and row.node and row.node.source then
       local node = row.node.fold and row.node.fold.shown or row.node.id
       local found = task.request(outline:client(), 'tvls/graph/sources', {
@@ -119,8 +120,8 @@ end
 ---@type integer? buffer with the highlight
 local highlighted
 
----@param location? lsp.Location
----@param encoding 'utf-8'|'utf-16'|'utf-32'
+---@param location? tvls.Location
+---@param encoding string
 function M.highlight(location, encoding)
   if highlighted and vim.api.nvim_buf_is_valid(highlighted) then
     vim.api.nvim_buf_clear_namespace(highlighted, namespace, 0, -1)
@@ -134,11 +135,11 @@ function M.highlight(location, encoding)
   local range = location.range
   local first = range.start.line
   local last = math.min(range['end'].line, vim.api.nvim_buf_line_count(bufnr) - 1)
-  ---@param position lsp.Position
+  ---@param position tvls.Position
   ---@return integer byte
   local function byte(position)
     local text = vim.api.nvim_buf_get_lines(bufnr, position.line, position.line + 1, false)[1] or ''
-    return vim.str_byteindex(text, encoding, position.character, false)
+    return vim.str_byteindex(text, encoding --[[@as 'utf-8'|'utf-16'|'utf-32']], position.character, false)
   end
   vim.hl.range(bufnr, namespace, 'TvlsHere', { first, byte(range.start) }, { last, byte(range['end']) })
   for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do

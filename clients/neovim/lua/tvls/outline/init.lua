@@ -17,7 +17,7 @@ local M = {}
 ---@field rows tvls.Row[]
 ---@field edges table<string, tvls.Edge[]>
 ---@field by_key table<string, integer>
----@field room integer
+---@field room number operations that may still be loaded without being asked for
 ---@field height integer lines of the header
 ---@field drawn? tvls.Row[]
 ---@field failure? string why the last trace failed
@@ -113,7 +113,7 @@ end
 ---@param win integer
 ---@return tvls.Row?
 function Outline:row_in(win)
-  return self.rows[vim.api.nvim_win_get_cursor(win)[1] - self.height]
+  return self.rows[vim.fn.line('.', win) - self.height]
 end
 
 ---Goes to a row, and opens the folds around it.

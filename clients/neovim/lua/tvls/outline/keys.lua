@@ -64,7 +64,11 @@ function M.source(outline, all)
         vim.cmd('leftabove vsplit')
       end
       local encoding = outline:client().offset_encoding
-      vim.lsp.util.show_document(assert(frame.location), encoding, { reuse_win = false, focus = true })
+      vim.lsp.util.show_document(
+        frame.location --[[@as lsp.Location]],
+        encoding --[[@as 'utf-8']],
+        { reuse_win = false, focus = true }
+      )
     end
   end)
 end
@@ -83,8 +87,9 @@ local function details_text(details)
   if node.opaque then
     lines[#lines + 1] = ('opaque (%s): what it does inside is not part of the graph'):format(node.opaque)
   end
-  if #(details.scopePath or {}) > 0 then
-    lines[#lines + 1] = 'in ' .. table.concat(details.scopePath, ' / ')
+  local scopes = details.scopePath or {}
+  if #scopes > 0 then
+    lines[#lines + 1] = 'in ' .. table.concat(scopes, ' / ')
   end
   ---@param title string
   ---@param items string[]
@@ -110,9 +115,10 @@ local function details_text(details)
   section('Operands', operands)
   local results = {} ---@type string[]
   for at, result in ipairs(details.results or {}) do
-    local uses = vim.tbl_map(function(use)
-      return use.node
-    end, result.uses or {})
+    local uses = {} ---@type string[]
+    for _, use in ipairs(result.uses or {}) do
+      uses[#uses + 1] = use.node
+    end
     results[at] = ('%d. %s%s'):format(at, named(result.value), #uses > 0 and '  to ' .. table.concat(uses, ', ') or '')
   end
   section('Results', results)
@@ -155,7 +161,7 @@ end
 ---@param back boolean
 ---@return string[]
 local function neighbours(outline, row, back)
-  local at = assert(outline.by_key[row.key])
+  local at = outline.by_key[row.key]
   local inside = {} ---@type table<string, true>
   inside[row.key] = true
   for below = at + 1, #outline.rows do
@@ -193,7 +199,7 @@ function M.walk(outline, back)
     task.notify(back and 'It reads nothing that another node makes.' or 'Nothing uses it.')
     return
   end
-  outline:go_to(found[which])
+  outline:go_to(assert(found[which]))
   if #found > 1 then
     vim.api.nvim_echo({ { ('%s %d of %d'):format(back and 'operand' or 'use', which, #found) } }, false, {})
   end
@@ -234,7 +240,7 @@ end
 ---@param step integer
 function M.instance(outline, step)
   local win = vim.api.nvim_get_current_win()
-  local line = vim.api.nvim_win_get_cursor(win)[1] - outline.height
+  local line = vim.fn.line('.', win) - outline.height
   local row = outline.rows[line]
   local depth = row and row.depth + 1 or 0
   for at = line, 1, -1 do -- the row itself, or the one around it
@@ -277,7 +283,8 @@ function M.search(outline, query)
         changed = load.want(outline, hit) or changed
       end
     end
-    changed = load.want(outline, found.nodes[1]) or changed
+    local first = assert(found.nodes[1])
+    changed = load.want(outline, first) or changed
     if changed then
       outline:reload()
     end
@@ -285,13 +292,13 @@ function M.search(outline, query)
     for _, hit in ipairs(found.nodes) do
       local at = outline.by_key[load.key(hit.body, hit.node)]
       if at then
-        local line = vim.api.nvim_buf_get_lines(outline.bufnr, at + outline.height - 1, at + outline.height, false)[1]
-        items[#items + 1] = { bufnr = outline.bufnr, lnum = at + outline.height, col = 1, text = vim.trim(line) }
+        local lnum = at + outline.height
+        local line = vim.api.nvim_buf_get_lines(outline.bufnr, lnum - 1, lnum, false)[1]
+        items[#items + 1] = { bufnr = outline.bufnr, lnum = lnum, col = 1, text = vim.trim(line or '') }
       end
     end
     local win = require('tvls.outline').focus(outline)
     vim.fn.setloclist(win, {}, ' ', { title = 'TensorViz: ' .. query, items = items })
-    local first = found.nodes[1]
     outline:go_to(load.key(first.body, first.node), win)
     task.notify(('%d hits for %q; :lnext and :lprevious walk them.'):format(found.total, query))
   end)

@@ -17,9 +17,6 @@ local BUDGET = 3000
 ---@field loaded boolean its inside are the rows below it
 ---@field operations? integer inside
 
----@class tvls.Edge
----@field folded? boolean
-
 ---@param body? string
 ---@param id string
 ---@return string
@@ -100,11 +97,12 @@ end
 ---@param body? string
 ---@param base integer
 local function add(outline, rows, edges, body, base)
-  local nodes
+  local nodes ---@type tvls.Node[]
   nodes, edges[body or ''] = settle(outline, body)
   local depths = {} ---@type table<string, integer>
   for _, node in ipairs(nodes) do
-    local depth = node.parent and depths[node.parent] and depths[node.parent] + 1 or base
+    local around = node.parent and depths[node.parent]
+    local depth = around and around + 1 or base
     depths[node.id] = depth
     rows[#rows + 1] = {
       key = M.key(body, node.id),
@@ -118,7 +116,9 @@ local function add(outline, rows, edges, body, base)
       local key = M.key(heading.id, '')
       if outline.expanded[key] == nil then
         outline.expanded[key] = outline.room >= heading.operations
-        outline.room = outline.room - (outline.expanded[key] and heading.operations or 0)
+        if outline.expanded[key] then
+          outline.room = outline.room - heading.operations
+        end
       end
       rows[#rows + 1] = {
         key = key,

@@ -19,28 +19,28 @@ function M.type(value)
   return ('%s[%s]%s'):format(dtype, table.concat(value.shape, ','), value.weakType and '*' or '')
 end
 
----@param values tvls.ValueInfo[]?
+---The first values, and how many are left.
+---@param values tvls.ValueInfo[]
 ---@param total? integer
+---@param text fun(value: tvls.ValueInfo): string
 ---@return string
-function M.types(values, total)
-  local shown = vim.iter(values or {}):take(LISTED):map(M.type):totable()
-  local left = (total or #(values or {})) - #shown
+local function listed(values, total, text)
+  local shown = vim.tbl_map(text, vim.list_slice(values, 1, LISTED)) ---@type string[]
+  local left = (total or #values) - #shown
   return table.concat(shown, ', ') .. (left > 0 and (', … %d more'):format(left) or '')
 end
 
----@param values tvls.ValueInfo[]
+---@param values? tvls.ValueInfo[]
 ---@param total? integer
 ---@return string
-local function state(values, total)
-  local shown = vim
-    .iter(values)
-    :take(LISTED)
-    :map(function(value)
-      return ('%s %s'):format((value.name or '?'):match('[^/]+$'), M.type(value))
-    end)
-    :totable()
-  local left = (total or #values) - #shown
-  return table.concat(shown, ', ') .. (left > 0 and (', … %d more'):format(left) or '')
+function M.types(values, total)
+  return listed(values or {}, total, M.type)
+end
+
+---@param value tvls.ValueInfo
+---@return string
+local function state(value)
+  return ('%s %s'):format((value.name or '?'):match('[^/]+$') or '?', M.type(value))
 end
 
 ---@param count integer
@@ -68,7 +68,7 @@ function M.line(row)
   if node.fold then
     parts[1] = ('%s%s … %s ×%d'):format(indent, node.fold.first, node.fold.last, node.fold.count)
     if (node.fold.instance or 0) > 0 then
-      parts[1] = parts[1] .. (' (showing %d)'):format(node.fold.instance + 1)
+      parts[1] = parts[1] .. (' (showing %d)'):format((node.fold.instance or 0) + 1)
     end
   end
   local types = M.types(node.outputs, node.outputsTotal)
@@ -85,7 +85,7 @@ function M.line(row)
     parts[#parts + 1] = 'opaque'
   end
   if node.state and #node.state > 0 then
-    parts[#parts + 1] = '← ' .. state(node.state, node.stateTotal)
+    parts[#parts + 1] = '← ' .. listed(node.state, node.stateTotal, state)
   end
   if node.source then
     parts[#parts + 1] = node.source
@@ -169,7 +169,7 @@ function M.render(outline)
   local lines = M.header(outline)
   local keys = {} ---@type table<integer, { key?: string, offset: integer }>
   for _, win in ipairs(vim.fn.win_findbuf(outline.bufnr)) do
-    local at = vim.api.nvim_win_get_cursor(win)[1]
+    local at = vim.fn.line('.', win)
     local row = outline.drawn and outline.drawn[at - outline.height]
     keys[win] = { key = row and row.key, offset = at }
   end

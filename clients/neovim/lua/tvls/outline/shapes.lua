@@ -30,7 +30,7 @@ local function shapes(outline)
       local bufnr = buffers[path]
       if bufnr then
         found[bufnr] = found[bufnr] or {}
-        found[bufnr][tonumber(line) - 1] = render.types(node.outputs, node.outputsTotal)
+        found[bufnr][math.floor(assert(tonumber(line))) - 1] = render.types(node.outputs, node.outputsTotal)
       end
     end
   end
