@@ -12,7 +12,7 @@
 ---| "tvls/graph/sources" # Source frames of one node.
 ---| "tvls/graph/nodesAt" # Nodes that come from a source position.
 ---| "tvls/graph/search" # Find nodes.
----| "tvls/graph/export" # The portable graph file, or a readable outline.
+---| "tvls/graph/export" # The portable graph file, a page that opens anywhere, or a readable outline.
 ---| "tvls/trust/get" # Whether a folder is trusted.
 ---| "tvls/trust/grant" # Trust a folder; for clients with a trust decision of their own.
 ---| "tvls/trust/revoke" # Withdraw trust and end the folder's workers.
@@ -70,6 +70,7 @@
 ---@field operations integer
 ---@field freshness "fresh"|"stale"
 ---@field stale? tvls.Stale
+---@field retraceable? string Set while the capture is stale and no traced file has unsaved changes: a trace can be made now. The word changes with what it would find, so a canvas that follows edits opens again when it changes.
 ---@field unavailable? table<string, string>
 ---@field costs? tvls.Costs Of the whole program.
 ---@field previous? string The capture of the same target and profile before this one, while it is open; for `tvls/graph/compare`.
@@ -241,7 +242,7 @@
 
 ---@class tvls.ExportParams
 ---@field captureId string
----@field format? "json"|"outline"
+---@field format? "html"|"json"|"outline"
 
 ---@class tvls.ExportResult
 ---@field text string
@@ -540,7 +541,7 @@
 ---@field annotation? string Source text.
 ---@field help? string
 ---@field error? string What is wrong with the value, and what would be right.
----@field options? tvls.SetupOption[] `choice`: all that there are; `dtype`: the usual ones.
+---@field options? tvls.SetupOption[] `choice`: all that there are; other types: the usual ones, or those that the capture Python has.
 ---@field suggestions? tvls.SetupSuggestion[]
 
 ---@class tvls.SetupForm
