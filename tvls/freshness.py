@@ -21,6 +21,8 @@ import msgspec
 from tvls.capture.encoding import digest
 from tvls.protocol.types import Stale
 
+_LARGEST: Final = 256 * 1024 * 1024
+"""Bytes of a file above which it is no source."""
 _SETTLED_NS: Final = 2_000_000_000
 """A file that changed less than this long ago is read again: time stamps can be as coarse as two seconds."""
 _BOM: Final = b"\xef\xbb\xbf"
@@ -142,10 +144,10 @@ class FileDigests:
         try:
             with os.fdopen(handle, "rb") as file:
                 before = os.fstat(file.fileno())
-                if not stat.S_ISREG(before.st_mode):
+                if not stat.S_ISREG(before.st_mode) or before.st_size > _LARGEST:
                     self._entries.pop(name, None)
                     return None
-                data = file.read()
+                data = file.read(_LARGEST)
                 after = os.fstat(file.fileno())
         except OSError:
             self._entries.pop(name, None)

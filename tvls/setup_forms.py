@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from tvls.setup.draft import all_slots, draft_profile, name_dimensions, value_at
 from tvls.setup.edit import EditError, edit_profile, render_profile
 from tvls.setup.form import Form, State, apply_changes, is_question, make_form
 from tvls.setup.keys import show_key
+from tvls.setup.parse import BoundsError, TomlError, check_bounds, parse_toml
 from tvls.setup.positions import find_places
 from tvls.setup.read import SETUP_FILE, SetupFile, broken_for, profiles_for, read_setup
 from tvls.setup.suggestions import SourceText, suggestions_for
@@ -108,7 +108,7 @@ def _write(path: Path, text: str) -> None:
         raise TvlsError(
             "setupInvalid",
             f"{path} cannot be written: {error.strerror}.",
-            "Make the file and its folder writable, then save again.",
+            "Make the file and its folder writable (a link has to stay within the folder), then save again.",
             uri=to_uri(path),
         ) from error
 
@@ -225,10 +225,12 @@ def _form(place: Place, params: ts.SetupFormParams) -> tuple[State, Form, bool]:
     state = _state(
         place.target, name, table, saved=name in tables or params.toml is not None or params.setup is not None
     )
+    _refuse_endless(params.setup, *(change.value for change in params.changes))
     if (given := _given(params)) is not None:
         state = _state(place.target, name, given, saved=True)
     state.offer = place.offer
     apply_changes(state, params.changes)
+    _refuse_endless(state.table)
     suggestions = {}
     if place.target is not None:
         source = _source(place.target, place.source)
@@ -249,8 +251,8 @@ def _tables(place: Place) -> dict[str, Any]:
     if not place.text:
         return {}
     try:
-        data = tomllib.loads(place.text.removeprefix(BOM))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        data = parse_toml(place.text.removeprefix(BOM))
+    except TomlError as error:
         raise TvlsError(
             "setupInvalid",
             f"{SETUP_FILE} is not valid TOML: {error}",
@@ -300,9 +302,22 @@ def _state(target: FoundTarget | None, name: str, table: dict[str, Any], *, save
     for slot in list(all_slots(target, state.table)):  # what a profile lacks is drafted, as in a new one
         value = value_at(drafted, slot.key)
         if not slot.given and slot.parameter.default is None and value is not ...:
-            set_value(state.table, slot.key, value)
+            try:
+                set_value(state.table, slot.key, value)
+            except ValueError:  # no place for it in what was written: that is told as a mistake of its own
+                continue
             state.assumed |= {key for key in assumed if key.startswith(f"{show_key(slot.key)}.")}
     return state
+
+
+def _refuse_endless(*values: Any) -> None:
+    try:
+        for value in values:
+            check_bounds(value)
+    except BoundsError as error:
+        raise TvlsError(
+            "setupInvalid", f"The setup cannot be used: {error}.", "Send values that a file can have."
+        ) from error
 
 
 def _given(params: ts.SetupFormParams) -> dict[str, Any] | None:
@@ -310,8 +325,8 @@ def _given(params: ts.SetupFormParams) -> dict[str, Any] | None:
     if params.toml is None:
         return params.setup
     try:
-        return tomllib.loads(params.toml)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return parse_toml(params.toml)
+    except TomlError as error:
         raise TvlsError(
             "setupInvalid",
             f"The text is not valid TOML: {error}",

@@ -16,8 +16,8 @@ import pytest
 import pytest_asyncio
 
 from tvls.analysis.client import Analysis, AnalysisError
-from tvls.analysis.reading import LARGEST
 from tvls.analysis.types import FoundTarget
+from tvls.reading import LARGEST
 
 from .workspace_files import write
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import secrets
 import shutil
 import signal
@@ -185,6 +186,47 @@ async def test_probing_leaves_no_process(tmp_path: Path) -> None:
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     await probe([str(make_program(tmp_path / "py", f"#!/bin/sh\nexec '{sys.executable}' \"$@\"\n"))], str(tmp_path))
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
+
+
+LIARS = {
+    "nothing": "{}",
+    "no place": '{"python": "3.11.7", "executable": "", "prefix": "", "paths": []}',
+    "a NUL": r'{"python": "3.11.7", "executable": "/x", "prefix": "/x", "paths": ["/x\u0000"]}',
+    "brackets": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("answer", LIARS.values(), ids=LIARS)
+async def test_a_program_that_lies_is_no_python(tmp_path: Path, answer: str) -> None:  # R4
+    (tmp_path / "answer").write_text(answer + "\n")
+    program = make_program(tmp_path / "liar", f"#!/bin/sh\ncat '{tmp_path / 'answer'}'\n")
+    assert "does not behave like Python" in (await error_of(str(program), folder=tmp_path)).message
+
+
+@pytest.mark.parametrize("where", ["", ">&2"])
+async def test_a_program_that_prints_without_end_is_ended(tmp_path: Path, where: str) -> None:
+    program = make_program(tmp_path / "endless", f"#!/bin/sh\nwhile :; do cat /bin/sh; done {where}\n")
+    assert "prints without end" in (await error_of(str(program), folder=tmp_path)).message
+    assert not [p for p in psutil.process_iter(["cmdline"]) if str(program) in (p.info["cmdline"] or [])]
+
+
+async def test_what_is_printed_after_the_answer_is_no_answer(tmp_path: Path) -> None:
+    """A wrapper's last words, or those of a hook that runs when Python ends."""
+    program = make_program(
+        tmp_path / "wrapper", f'#!/bin/sh\n"{sys.executable}" "$@"\necho \'{{"elapsed": 3}}\' >&2\necho bye\n'
+    )
+    assert (await probe([str(program)], str(tmp_path))).python == platform.python_version()
+
+
+@pytest.mark.parametrize("start", ["", "setsid "])
+async def test_what_a_program_leaves_behind_is_ended(tmp_path: Path, start: str) -> None:
+    """It has ended itself, and a process that it started holds its output."""
+    left = tmp_path / "left"
+    program = make_program(tmp_path / "leaving", f"#!/bin/sh\n{start}sleep 600 &\necho $! > '{left}'\n")
+    with pytest.raises(TvlsError, match="did not say"):
+        await probe([str(program)], str(tmp_path), seconds=1)
+    number = int(left.read_text())
+    assert not psutil.pid_exists(number) or psutil.Process(number).status() == psutil.STATUS_ZOMBIE
 
 
 async def test_a_python_that_is_too_old_says_so(tmp_path: Path) -> None:

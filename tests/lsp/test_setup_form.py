@@ -205,8 +205,9 @@ async def test_a_change_since_the_draft_is_not_written_over(folder: Path) -> Non
         assert file.read_text().startswith("version = 1 # of somebody else\n\n[profiles.mlp]\n")
 
 
-async def test_links_and_permissions_stay(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    real = tmp_path_factory.mktemp("elsewhere") / "setups.toml"
+async def test_links_and_permissions_stay(folder: Path) -> None:
+    real = folder / "elsewhere" / "setups.toml"
+    real.parent.mkdir()
     real.write_text("version = 1\n")
     real.chmod(0o640)
     (folder / "tensorviz.toml").symlink_to(real)
@@ -217,6 +218,108 @@ async def test_links_and_permissions_stay(folder: Path, tmp_path_factory: pytest
     assert "[profiles.mlp]" in real.read_text()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     assert os.listdir(real.parent) == ["setups.toml"]
+
+
+@pytest.mark.parametrize("before", ["version = 1\n", None])
+async def test_no_file_outside_of_the_folder_is_written(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, before: str | None
+) -> None:
+    """A workspace that somebody sent may have a link to a file of the person's, or to one that is not there yet."""
+    outside = tmp_path_factory.mktemp("outside") / "setups.toml"
+    if before is not None:
+        outside.write_text(before)
+    (folder / "tensorviz.toml").symlink_to(outside)
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        with pytest.raises(ResponseError, match="outside of the folder") as refused:
+            await client.request("tvls/setup/save", {"target": target(folder, "MLP"), "changes": MLP_VALUES})
+    assert refused.value.data["kind"] == "setupInvalid"
+    assert (outside.read_text() if outside.exists() else None) == before
+
+
+@pytest.mark.parametrize("special", ["fifo", "device", "sparse"])
+@pytest.mark.parametrize("name", ["tensorviz.toml", "environment.yml"])
+async def test_a_file_that_never_ends_holds_nobody_up(folder: Path, name: str, special: str) -> None:
+    """Nobody has to trust a folder for its files to be looked at."""
+    path = folder / name
+    match special:
+        case "fifo":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case _:
+            path.touch()
+            os.truncate(path, 1 << 40)
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        assert not await client.request("textDocument/codeLens", {"textDocument": {"uri": path.as_uri()}})
+        assert await client.request("textDocument/codeLens", {"textDocument": {"uri": (folder / "model.py").as_uri()}})
+        assert await client.request("tvls/environment/list", {"folder": folder.as_uri()})
+        if name == "tensorviz.toml":
+            with pytest.raises(ResponseError, match=r"cannot be read: the (path is no regular|file is larger)"):
+                await client.request("tvls/setup/draft", {"target": target(folder, "MLP")})
+
+
+ENDLESS = {
+    "digits": ("x = " + "9" * 5000, "too many digits"),
+    "hexadecimal": ("[profiles.mlp]\nmodel = 'model:MLP'\nseed = 0x" + "f" * 9000, "too many digits"),
+    "brackets": ("x = " + "[" * 400 + "]" * 400, "nested too deeply"),
+    "dots": (".".join("a" * 900) + " = 1", "too many parts"),
+    "dots in a header": ("[" + ".".join("a" * 60_000) + "]", "too many parts"),
+}
+
+
+@pytest.mark.parametrize("text, what", ENDLESS.values(), ids=ENDLESS)
+async def test_endless_values_in_the_file_are_mistakes(folder: Path, text: str, what: str) -> None:
+    file = folder / "tensorviz.toml"
+    file.write_text(f"version = 1\n{text}\n")
+    uri = file.as_uri()
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        client.open(file, file.read_text())
+        found = await client.wait_for(
+            "textDocument/publishDiagnostics", lambda params: params["uri"] == uri and params["diagnostics"]
+        )
+        assert what in found["params"]["diagnostics"][0]["message"]
+        for method in ("textDocument/codeLens", "textDocument/documentSymbol"):
+            await client.request(method, {"textDocument": {"uri": uri}})
+        for method in ("tvls/setup/draft", "tvls/setup/save", "tvls/graph/open"):
+            with pytest.raises(ResponseError) as refused:
+                await client.request(method, {"target": target(folder, "MLP")})
+            assert refused.value.data["kind"] in ("setupInvalid", "notTrusted")
+    assert file.read_text() == f"version = 1\n{text}\n"
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+HOSTILE_PARAMS: dict[str, dict[str, Any]] = {
+    "deep": {"changes": [{"key": "inputs.args[0]", "value": nested(300)}]},
+    "deep below": {"changes": [{"key": "inputs.args[0]" + "[0]" * 90, "value": nested(90)}]},
+    "long key": {"changes": [{"key": "inputs.kwargs" + ".a" * 5000, "value": 1}]},
+    "no key": {"changes": [{"key": "inputs..", "value": 1}, {"key": "a b", "value": 1}]},
+    "half a character": {"changes": [{"key": 'inputs.kwargs."\\ud800"', "value": 1}]},
+    "no name": {"changes": [{"key": "name", "value": None}], "incomplete": True},
+    "large": {"changes": [{"key": "init.kwargs.width", "value": 1 << 8000}]},
+    "digits": {"changes": [{"key": "init.kwargs.width", "text": "9" * 9000}]},
+    "deep setup": {"setup": {"inputs": {"args": nested(300)}}},
+    "no lists": {"setup": {"inputs": {"args": {}, "kwargs": []}, "init": 3}},
+    "deep text": {"toml": "inputs = { args = " + "[" * 300 + "]" * 300 + " }"},
+}
+
+
+@pytest.mark.parametrize("params", HOSTILE_PARAMS.values(), ids=HOSTILE_PARAMS)
+async def test_endless_values_from_a_client_are_mistakes(folder: Path, params: dict[str, Any]) -> None:
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        with pytest.raises(ResponseError) as refused:
+            await client.request("tvls/setup/save", {"target": target(folder, "MLP"), **params})
+        assert refused.value.code in (-33004, -32602)
+    assert not (folder / "tensorviz.toml").exists()
 
 
 async def test_an_open_file_is_changed_in_the_editor(folder: Path) -> None:  # R9

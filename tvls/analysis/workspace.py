@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tvls.analysis.board import IDLE, mark_of
+from tvls.analysis.buffers import encode_buffer
 from tvls.analysis.declared import declared
 from tvls.analysis.known import MENTIONS
 from tvls.analysis.modules import (
@@ -28,13 +29,13 @@ from tvls.analysis.modules import (
     submodule,
 )
 from tvls.analysis.moved import LineMap, moved
-from tvls.analysis.reading import UnreadableError, encode_buffer, read_source
 from tvls.analysis.resolve import Resolver
 from tvls.analysis.scopes import Scope, scope_of
 from tvls.analysis.source import Source, SourceError, decode, lines_of, parse
 from tvls.analysis.targets import Texts, targets_of
 from tvls.analysis.types import Declared, FileError, FileTargets, Found, FoundTarget, ParseError
 from tvls.printable import printable
+from tvls.reading import UnreadableError, read_source
 
 _SKIPPED = frozenset(
     {"__pycache__", "node_modules", "site-packages", "dist-packages", "__pypackages__", "venv", "virtualenv"}
@@ -351,7 +352,7 @@ def _saved(path: str, text: str) -> Source | None:
     try:
         saved = decode(read_source(path))
         return parse(saved) if saved != text else None
-    except (OSError, UnreadableError, SourceError):
+    except (OSError, SourceError):
         return None
 
 

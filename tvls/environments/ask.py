@@ -7,15 +7,26 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from tvls.environments import launch
-from tvls.environments.processes import ended, guard, kill_group
+from tvls.environments.processes import ended, guard, kill_group, kill_marked
 from tvls.protocol.errors import TvlsError
 
 SELECT_ANOTHER: Final = "Select another interpreter, or correct the configured one."
+
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Of what it prints on each stream: an answer has kilobytes."""
+
+
+T = TypeVar("T")
+
+
+class _TooMuchError(Exception):
+    pass
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -29,8 +40,10 @@ class Output(msgspec.Struct, frozen=True):
 async def ask(command: Sequence[str], arguments: Sequence[str], folder: str, seconds: float) -> Output:
     """What `command` prints, started in `folder` on the worker script in the mode that `arguments` name.
 
-    TvlsError `environmentInvalid` where it does not exist, cannot be started or takes longer than `seconds`.
+    TvlsError `environmentInvalid` where it does not exist, cannot be started, prints without end or takes longer than
+    `seconds`.
     """
+    mark = launch.new_mark()
     shown = " ".join(command)
     if not command:
         raise TvlsError("environmentInvalid", "No interpreter is selected.", "Select a Python interpreter.")
@@ -41,7 +54,7 @@ async def ask(command: Sequence[str], arguments: Sequence[str], folder: str, sec
             command,
             arguments,
             folder=folder,
-            mark=launch.new_mark(),
+            mark=mark,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -55,12 +68,37 @@ async def ask(command: Sequence[str], arguments: Sequence[str], folder: str, sec
         raise TvlsError("environmentInvalid", message, SELECT_ANOTHER) from fault
     try:
         out, err = await _communicate(process, seconds)
+    except _TooMuchError as fault:
+        await asyncio.to_thread(kill_marked, mark)
+        message = f"{shown} does not behave like Python: it prints without end."
+        raise TvlsError("environmentInvalid", message, SELECT_ANOTHER) from fault
     except TimeoutError as fault:
+        await asyncio.to_thread(kill_marked, mark)
         what = {"probe": "which Python it is", "installation": "what is installed"}.get(arguments[0], "what it offers")
         message = f"{shown} did not say within {seconds:g} s {what}."
         raise TvlsError("environmentInvalid", message, SELECT_ANOTHER) from fault
     last = launch.without_own_folder(err.decode("utf-8", "replace")).strip()[-2000:] or None
     return Output(out, last, process.returncode)
+
+
+def answer_in(output: Output, kind: type[T]) -> T | None:
+    """The last line that is an answer: wrappers, and code that runs at the end of Python, print lines of their own."""
+    for line in reversed(output.out.splitlines()):
+        try:
+            return msgspec.json.decode(line, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+    return None
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    """Raises _TooMuchError."""
+    data = bytearray()
+    while piece := await reader.read(65536):
+        data += piece
+        if len(data) > MOST_BYTES:
+            raise _TooMuchError
+    return bytes(data)
 
 
 async def _communicate(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
@@ -76,7 +114,7 @@ async def _communicate(process: subprocess.Popen[bytes], seconds: float) -> tupl
             readers.append(reader)
             transports.append(transport)
         async with asyncio.timeout(seconds):
-            out, err = await asyncio.gather(*(reader.read() for reader in readers))
+            out, err = await asyncio.gather(*map(_read, readers))
             await ended(process)
         return out, err
     finally:

@@ -17,6 +17,7 @@ import msgspec
 
 from tvls.environments import managers
 from tvls.protocol.types_environment import InterpreterOrigin as Origin
+from tvls.reading import read_source
 
 FOLDER_NAMES: Final = (".venv", "venv", "env", ".env", ".conda", ".pixi/envs/default")
 
@@ -178,7 +179,7 @@ def _is_environment(prefix: Path) -> bool:
 
 def _recorded_version(prefix: Path) -> str | None:
     try:
-        text = (prefix / "pyvenv.cfg").read_text("utf-8", "replace")
+        text = read_source(str(prefix / "pyvenv.cfg")).decode("utf-8", "replace")
     except OSError:  # not a virtual environment
         text = ""
     match = re.search(r"^\s*version(?:_info)?\s*=\s*(\d+(?:\.\d+)+)", text, re.MULTILINE | re.IGNORECASE)

@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from tvls.environments import launch
-from tvls.environments.ask import ask
+from tvls.environments.ask import answer_in, ask
 from tvls.environments.probe import Environment, release
 from tvls.environments.processes import ended, guard, kill_group
 from tvls.protocol.errors import TvlsError
@@ -58,12 +58,10 @@ class Installer(msgspec.Struct, frozen=True):
 async def installation(environment: Environment) -> Installation:
     """TvlsError `environmentInvalid` where the interpreter gives no answer."""
     output = await ask(environment.command, ["installation"], environment.folder, _DESCRIBE_SECONDS)
-    lines = output.out.strip().splitlines()
-    try:
-        found = msgspec.json.decode(lines[-1] if lines else b"", type=Installation)
-    except msgspec.DecodeError as fault:
+    found = answer_in(output, Installation)
+    if found is None:
         message = f"{environment.executable} did not say what is installed (exit code {output.code})."
-        raise TvlsError("environmentInvalid", message, "Try it in a terminal.", stderr=output.last) from fault
+        raise TvlsError("environmentInvalid", message, "Try it in a terminal.", stderr=output.last)
     return msgspec.structs.replace(
         found, distributions={canonical(name): version for name, version in found.distributions.items()}
     )

@@ -16,6 +16,8 @@ from typing import Any
 
 import msgspec
 
+from tvls.reading import read_source
+
 _PYENV_NAME = re.compile(r"[\w+-][\w.+-]*(/envs/[\w+-][\w.+-]*)?")
 
 
@@ -106,7 +108,7 @@ def _digest(text: str) -> str:
 
 def _lines(file: Path) -> list[str]:
     try:
-        text = file.read_text("utf-8", "replace")
+        text = read_source(str(file)).decode("utf-8", "replace")
     except OSError:  # not there, or not for us to read
         return []
     return [line.strip() for line in text.splitlines() if line.strip()]
@@ -115,7 +117,7 @@ def _lines(file: Path) -> list[str]:
 def _active_versions(file: Path) -> dict[str, dict[str, Any]]:
     """Poetry's record of which Python of an environment is in use, by the environment's name."""
     try:
-        return msgspec.toml.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
+        return msgspec.toml.decode(read_source(str(file)), type=dict[str, dict[str, Any]])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # without it all environments count the same
         return {}
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tvls.environments.ask import SELECT_ANOTHER, ask
+from tvls.environments.ask import SELECT_ANOTHER, answer_in, ask
 from tvls.protocol.errors import TvlsError
 
 OLDEST_PYTHON: Final = "3.10"
@@ -147,19 +147,22 @@ def _stamp(path: str) -> str:
 async def _ask(command: tuple[str, ...], folder: str, seconds: float) -> _Answer:
     output = await ask(command, ["probe"], folder, seconds)
     shown = " ".join(command)
-    lines = output.out.strip().splitlines()
-    try:
-        answer = msgspec.json.decode(lines[-1] if lines else b"", type=_Answer)
-    except msgspec.DecodeError as fault:
+    answer = answer_in(output, _Answer)
+    if answer is None or not (answer.too_old or _is_whole(answer)):
         message = f"{shown} does not behave like Python: it ended with exit code {output.code} and no answer."
-        raise TvlsError("environmentInvalid", message, SELECT_ANOTHER, stderr=output.last) from fault
+        raise TvlsError("environmentInvalid", message, SELECT_ANOTHER, stderr=output.last)
     if answer.too_old is not None:
         message = f"{shown} is Python {answer.too_old}; the oldest that can be captured with is {OLDEST_PYTHON}."
         raise TvlsError("environmentInvalid", message, f"Choose a Python from {OLDEST_PYTHON} on.")
     return answer
 
 
+def _is_whole(answer: _Answer) -> bool:
+    places = [answer.executable, answer.prefix, *answer.paths]
+    return bool(answer.python) and all(place and "\0" not in place for place in places)
+
+
 def release(text: str) -> tuple[int, ...]:
     """Release numbers of a version, without what follows them (`0.6.1.dev3` is `0.6.1`)."""
-    match = re.match(r"\d+(\.\d+)*", text)
+    match = re.match(r"\d{1,18}(\.\d{1,18})*", text)
     return tuple(int(part) for part in match.group().split(".")) if match else ()

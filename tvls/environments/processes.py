@@ -42,8 +42,11 @@ def _open_pidfd(process: subprocess.Popen[bytes]) -> int | None:
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL to the session that `process` was started in. Does nothing once it has been waited for."""
-    if process.poll() is None:
+    """SIGKILL to the session that `process` was started in. Does nothing once it has been waited for.
+
+    It may have ended: as long as nobody has waited for it, its number is its own, and what it started can be ended.
+    """
+    if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -13,6 +13,7 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from tvls.protocol import types as t
+from tvls.reading import read_source
 from tvls.server.positions import (
     DEFAULT_ENCODING,
     Encoding,
@@ -152,7 +153,7 @@ class Documents:
             stamp = (status.st_mtime_ns, status.st_size)
             kept = self._closed.pop(path, None)
             if kept is None or kept[0] != stamp:
-                kept = (stamp, Text(text=_decode(path, path.read_bytes())))
+                kept = (stamp, Text(text=_decode(path, read_source(str(path)))))
         except (OSError, ValueError):  # ValueError: a path with a NUL
             return None
         self._closed[path] = kept  # the last one used is the last one dropped

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
 import tempfile
 from pathlib import Path
 from typing import Final
+
+from tvls.reading import read_source
 
 BOM: Final = "\ufeff"
 NO_FILE: Final = "none"
@@ -21,7 +24,7 @@ def read_text(path: Path) -> str | None:
     Raises OSError, UnicodeDecodeError.
     """
     try:
-        return path.read_bytes().decode()
+        return read_source(str(path)).decode()
     except FileNotFoundError:
         return None
 
@@ -34,9 +37,12 @@ def version_of(text: str | None) -> str:
 def write_text(path: Path, text: str) -> None:
     """Replaces the file in one step: a reader sees the old text or the new one.
 
-    A link stays a link, and its file is written; permissions stay. Raises OSError.
+    A link stays a link, and its file is written; permissions stay. Raises OSError, also for a link that leads out of
+    the folder: a workspace from elsewhere must not choose which file of the person's is written.
     """
     real = Path(os.path.realpath(path))
+    if not real.is_relative_to(os.path.realpath(path.parent)):
+        raise OSError(errno.EPERM, f"it is a link to {real}, outside of the folder")
     try:
         mode = stat.S_IMODE(real.stat().st_mode)
         if not os.access(real, os.W_OK):  # a rename would get around it

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from copy import deepcopy
 from typing import Any, Final, cast
 
 from tvls.setup.disk import BOM
+from tvls.setup.parse import TomlError, parse_toml
 from tvls.setup.read import VERSION
 from tvls.setup.texts import bare, inline
 
@@ -24,8 +24,8 @@ def edit_profile(text: str, name: str, table: dict[str, Any]) -> str:
     """
     mark, body = (BOM, text[1:]) if text.startswith(BOM) else ("", text)
     try:
-        before = tomllib.loads(body)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        before = parse_toml(body)
+    except TomlError as error:
         raise EditError(f"the file is not valid TOML: {error}") from error
     profiles: Any = before.get("profiles", {})
     if not isinstance(profiles, dict):
@@ -50,8 +50,8 @@ def edit_profile(text: str, name: str, table: dict[str, Any]) -> str:
 
 def _reads_as(text: str, wanted: dict[str, Any]) -> bool:
     try:
-        return same(tomllib.loads(text), wanted)
-    except tomllib.TOMLDecodeError:
+        return same(parse_toml(text), wanted)
+    except TomlError:
         return False
 
 
@@ -99,8 +99,8 @@ def _appended(body: str, name: str, table: dict[str, Any]) -> str:
     header = f"profiles.{bare(name)}"
     text = f"[{header}]\n{render_profile(table, header)}"
     try:
-        empty = not tomllib.loads(body)
-    except tomllib.TOMLDecodeError:
+        empty = not parse_toml(body)
+    except TomlError:
         empty = False
     if empty:
         text = f"version = {VERSION}\n\n{text}"

@@ -111,7 +111,9 @@ def _apply(state: State, change: SetupChange, key: Key) -> None:
         value = ... if change.value is msgspec.UNSET else change.value
     match key:
         case ("name",):
-            state.name = str(value) if value is not ... else state.name
+            if value is not ... and not isinstance(value, str):
+                raise ValueError("a name is text")
+            state.name = value if value is not ... else state.name
         case ("dimensions", str() as name):
             if value is ...:
                 state.dimensions.pop(name, None)
@@ -223,7 +225,7 @@ def _place_errors(fields: list[SetupField], errors: dict[str, str]) -> tuple[lis
     placed = list(fields)
     problems: list[SetupProblem] = []
     for key, message in errors.items():
-        near: Key = parse_key(key) if key else ()
+        near = _known_place(key)
         while near and show_key(near) not in by_key:
             near = near[:-1]
         if not near:
@@ -233,6 +235,14 @@ def _place_errors(fields: list[SetupField], errors: dict[str, str]) -> tuple[lis
         if placed[index].error is None:
             placed[index] = msgspec.structs.replace(placed[index], error=message)
     return placed, problems
+
+
+def _known_place(text: str) -> Key:
+    """No place at all for what a client made up: the mistake is that it is none."""
+    try:
+        return parse_key(text)
+    except ValueError:
+        return ()
 
 
 # --- fields ----------------------------------------------------------------------------------------------------------

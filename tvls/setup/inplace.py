@@ -27,7 +27,7 @@ def replaced(body: str, name: str, table: dict[str, Any], *, anew: bool = False)
         else:
             profiles[name] = _item(table, profiles)
         text = tomlkit.dumps(document)
-    except (TOMLKitError, ValueError, TypeError, KeyError, IndexError, AttributeError):
+    except (TOMLKitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return None  # its caller says so
     return text.replace("\r\n", "\n").replace("\n", "\r\n") if is_crlf(body) else text
 

@@ -26,6 +26,7 @@ def show_key(key: Key) -> str:
     return text
 
 
+_MOST_PARTS: Final = 100
 _PART: Final = re.compile(r"""\[(\d+)\]|(?:^|\.)(?:([A-Za-z0-9_-]+)|("(?:[^"\\]|\\.)*"))""")
 
 
@@ -34,10 +35,15 @@ def parse_key(text: str) -> Key:
     parts: list[str | int] = []
     at = 0
     while at < len(text):
+        if len(parts) == _MOST_PARTS:
+            raise ValueError(f"a key of a setup has up to {_MOST_PARTS} parts")
         match = _PART.match(text, at)
         if match is None or match.end() == at:
-            raise ValueError(f"{text!r} is no key of a setup, such as inputs.args[0].shape")
+            raise ValueError(f"{text[:100]!r} is no key of a setup, such as inputs.args[0].shape")
         index, bare, quoted = match.groups()
-        parts.append(int(index) if index is not None else bare if bare is not None else str(json.loads(quoted)))
+        name = bare if bare is not None else str(json.loads(quoted or '""'))
+        if not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name):
+            raise ValueError("half of a surrogate pair is no character")
+        parts.append(int(index) if index is not None else name)
         at = match.end()
     return tuple(parts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from functools import lru_cache
 from typing import Any, Final, Literal, cast
 
@@ -12,16 +10,13 @@ import msgspec
 from tvls.protocol.types import SetupProblem
 from tvls.setup.findings import Finding, Severity, describe, is_error, unknown_keys
 from tvls.setup.keys import Key, show_key
-from tvls.setup.positions import Place, Places, Span, find_duplicate, find_endless_key, find_places
+from tvls.setup.parse import TomlError, parse_toml
+from tvls.setup.positions import Place, Places, Span, find_places
 from tvls.setup.profile import Profile, check_profile
 from tvls.setup.schema import SETUP
 
 SETUP_FILE: Final = "tensorviz.toml"
 VERSION: Final = 1
-
-_MAX_LENGTH: Final = 4_000_000
-_TWICE: Final = re.compile(r"Cannot (overwrite|declare|mutate)|Duplicate")
-_AT: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,9 +58,10 @@ def read_setup(text: str) -> SetupFile:
     A mistake in one profile leaves the others usable; a mistake in the TOML itself leaves none.
     """
     text = text.removeprefix("\ufeff")
-    data, fault = _parse(text)
-    if data is None:
-        return SetupFile(problems=[fault] if fault else [], text=text)
+    try:
+        data = parse_toml(text)
+    except TomlError as error:
+        return SetupFile(problems=[Problem(key="", message=error.message, span=error.span)], text=text)
     found: list[Finding] = unknown_keys(data, SETUP.keys, (), SETUP.what)
     version_found = _check_version(data)
     tables = data.get("profiles", {})
@@ -129,42 +125,6 @@ def _check_version(data: dict[str, Any]) -> list[Finding]:
     if isinstance(version, int) and not isinstance(version, bool) and version == VERSION:
         return []
     return [Finding(("version",), f"this program reads version = {VERSION}, not {describe(version)}")]
-
-
-def _parse(text: str) -> tuple[dict[str, Any] | None, Problem | None]:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        span = _span_at(text, text.count("\n", 0, error.start), error.start - text.rfind("\n", 0, error.start) - 1)
-        return None, Problem(key="", message="half of a surrogate pair is no character", span=span)
-    if len(text) > _MAX_LENGTH:
-        message = f"longer than the {_MAX_LENGTH:,} characters that a setup may have"
-        return None, Problem(key="", message=message, span=Span(0, 0, 0, 0))
-    if (span := find_endless_key(text)) is not None:
-        return None, Problem(key="", message="this key has too many parts", span=span)
-    try:
-        return tomllib.loads(text), None
-    except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        if _TWICE.match(message) and (found := find_duplicate(text)) is not None:
-            key, first, second = found
-            message = f"{show_key(key)} is given twice; first on line {first.line + 1}"
-            return None, Problem(key="", message=f"not valid TOML: {message}", span=second)
-        where = _AT.search(message)
-        if where and where[1]:
-            span = _span_at(text, int(where[1]) - 1, int(where[2]) - 1)
-        else:
-            span = _span_at(text, text.count("\n"), len(text))
-        return None, Problem(key="", message=f"not valid TOML: {_AT.sub('', message)}", span=span)
-    except RecursionError:
-        return None, Problem(key="", message="nested too deeply", span=Span(0, 0, 0, 0))
-
-
-def _span_at(text: str, line: int, column: int) -> Span:
-    """The character at a 0-based line and column in code points; nothing past the end of the line."""
-    content = text.split("\n")[line].removesuffix("\r")
-    before, here = content[:column].encode("utf-8", "replace"), content[column : column + 1].encode("utf-8", "replace")
-    return Span(line, len(before), line, len(before) + len(here))
 
 
 @lru_cache(maxsize=8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from tvls.protocol.types import CallSetup, SetupProblem
 from tvls.setup.dtypes import resolve_dtype
 from tvls.setup.findings import Finding, is_error
 from tvls.setup.keys import show_key
+from tvls.setup.parse import TomlError, parse_toml
 from tvls.setup.placeholders import UNKNOWN, names_in
 from tvls.setup.values import check_value
 
@@ -109,8 +109,8 @@ def _parse_array(dtype_text: str, dims_text: str, for_form: bool) -> dict[str, A
 
 def _parse_toml(source: str, for_form: bool) -> Any:
     try:
-        document = tomllib.loads(f"value = {source}")
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = parse_toml(f"value = {source}")
+    except TomlError as error:
         raise TextError(f"{source!r} is not a value", _hint(source)) from error
     if list(document) != ["value"]:
         raise TextError(f"{source!r} is more than one value", "Give one option for each argument.")

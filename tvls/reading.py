@@ -1,29 +1,31 @@
-"""Bytes of a source file, from regular files alone: opening a FIFO or a device may wait, or never end."""
+"""Bytes of files that somebody else put there, from regular files alone: opening a FIFO or a device may wait, or never
+end."""
 
-# Paths are plain strings here, as in modules.py.
+# Paths are plain strings here: a Path costs more than the call.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
+from typing import Final
 
-LARGEST = 16 * 1024 * 1024
+LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a file (characters of a buffer) above which it is no source that a person writes."""
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
-_PIECE = 1024 * 1024
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+_PIECE: Final = 1024 * 1024
 
 
-class UnreadableError(Exception):
+class UnreadableError(OSError):
     """The path holds nothing that can be source: too large, or no regular file. The message says which."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(errno.EINVAL, message)
 
-def encode_buffer(text: str) -> bytes:
-    """Bytes of an unsaved text. Raises `UnreadableError`."""
-    if len(text) > LARGEST:
-        raise UnreadableError(f"the text is longer than {LARGEST >> 20} million characters")
-    return text.encode(errors="surrogatepass")
+    def __str__(self) -> str:
+        return str(self.strerror)
 
 
 def read_source(path: str) -> bytes:
