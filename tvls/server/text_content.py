@@ -32,11 +32,13 @@ def outline_uri(origin: Origin) -> str:
     return f"{SCHEME}://{folder}/{quote(origin.name, safe='')}.txt?{asked}"
 
 
-def content(server: Server, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
+async def content(server: Server, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
     """The outline of the newest capture that the URI means. Raises TvlsError where none is open."""
     opened = _newest(server, params.uri)
-    text = _text(server, opened)
-    server.shown.outlines[params.uri] = _state(server, opened)
+    state = _state(server, opened)  # before the text is written: what changes meanwhile is told afterwards
+    export = t.ExportParams(capture_id=opened.capture["captureId"], format="outline")
+    text = (await server.session.export(export)).text
+    server.shown.outlines[params.uri] = state
     return lsp.TextDocumentContentResult(text=text)
 
 
@@ -64,10 +66,6 @@ def _newest(server: Server, uri: str) -> OpenCapture:
     if parts.scheme != SCHEME or found is None:
         raise TvlsError("captureGone", f"No graph of {query.get('name', uri)} is open.", "Open the graph again.")
     return found
-
-
-def _text(server: Server, opened: OpenCapture) -> str:
-    return server.session.export(t.ExportParams(capture_id=opened.capture["captureId"], format="outline")).text
 
 
 def _state(server: Server, opened: OpenCapture) -> object:

@@ -269,7 +269,7 @@ function M.complete(lead, line)
     return vim.startswith(word, lead)
   end, offered)
   table.sort(offered)
-  return offered
+  return vim.fn.uniq(offered) --[[@as string[] ]]
 end
 
 return M

@@ -37,12 +37,22 @@ function M.choose(client, folder)
     local path = vim.fs.normalize(text)
     command = vim.fn.filereadable(path) == 1 and { path } or vim.split(text, '%s+')
   end
-  task.request(client, 'tvls/environment/select', { folder = folder, command = command })
+  local params = { folder = folder, command = command }
+  local selected = task.request(client, 'tvls/environment/select', params) ---@type tvls.EnvironmentListResult
+  for _, item in ipairs(selected.interpreters) do
+    if item.selected and not vim.deep_equal(item.command, command) then
+      task.notify(
+        ('Your choice is kept, but %s comes first: %s.'):format(item.why, shown(item.command)),
+        vim.log.levels.WARN
+      )
+      return
+    end
+  end
   if not found.trusted then -- it may not be run yet, not even for its version
     task.notify(('Graphs of this folder are traced with %s.'):format(shown(command)))
     return
   end
-  local info = task.request(client, 'tvls/environment/probe', { folder = folder }) ---@type tvls.EnvironmentInfo
+  local info = task.request(client, 'tvls/environment/probe', params) ---@type tvls.EnvironmentInfo
   task.notify(('%s: %s'):format(shown(command), info.verdict))
 end
 

@@ -38,11 +38,13 @@ local function check_server()
     })
     return false
   end
-  local ok, process = pcall(vim.system, { path, '--version' }, { text = true })
+  local command = vim.list_slice(cmd, 1, #cmd - (cmd[#cmd] == 'serve' and 1 or 0)) ---@type string[]
+  command[#command + 1] = '--version'
+  local ok, process = pcall(vim.system, command, { text = true })
   local done = ok and process:wait(20000) or nil
   if not done or done.code ~= 0 then
     health.error(
-      ('`%s --version` failed: %s'):format(path, done and vim.trim(done.stderr or '') or tostring(process)),
+      ('`%s` failed: %s'):format(table.concat(command, ' '), done and vim.trim(done.stderr or '') or tostring(process)),
       {
         'install the server again: `pipx reinstall tvls`',
       }
@@ -53,13 +55,19 @@ local function check_server()
   return true
 end
 
+---@return string
+function M.version()
+  local version = (vim.version --[[@as any]])() ---@type vim.Version
+  return ('%d.%d.%d'):format(version.major, version.minor, version.patch)
+end
+
 local function check_editor()
   health.start('tvls: Neovim')
   if vim.fn.has('nvim-0.11') == 0 then
     health.error('Neovim is older than 0.11', { 'install Neovim 0.11 or newer' })
     return
   end
-  health.ok('Neovim ' .. vim.fn.matchstr(vim.fn.execute('version'), [[NVIM v\zs\S\+]]))
+  health.ok('Neovim ' .. M.version())
   local enabled = vim.lsp.is_enabled and vim.lsp.is_enabled('tvls') or #vim.lsp.get_clients({ name = 'tvls' }) > 0
   if enabled then
     health.ok("vim.lsp.enable('tvls') was called")

@@ -4,6 +4,13 @@ local task = require('tvls.task')
 
 local M = {}
 
+---What the server takes as text, by type of field.
+local EXAMPLES = {
+  shape = 'such as 2, 3',
+  tensor = 'such as float32[2, 3]',
+  value = 'such as float32[2, 3] or 0.5',
+}
+
 ---@param field tvls.SetupField
 ---@param form tvls.SetupForm
 ---@return string
@@ -18,7 +25,8 @@ local function prompt_of(field, form)
   local kind = field.annotation or field.type
   local default = field.default and (', default ' .. field.default) or ''
   local head = field.error and (field.error .. '\n') or ''
-  return ('%s%s (%s%s): '):format(head, label, kind, default)
+  local example = EXAMPLES[field.type] and '; ' .. EXAMPLES[field.type] or ''
+  return ('%s%s (%s%s%s): '):format(head, label, kind, default, example)
 end
 
 ---@param field tvls.SetupField
