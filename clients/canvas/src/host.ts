@@ -1,5 +1,6 @@
 // What the canvas talks to: the daemon behind a WebSocket, VS Code behind `postMessage`, or data in an exported file.
-import type { ErrorData, Notifications, Requests } from "./protocol";
+import type { PanelCommand } from "./host/editor";
+import type { ErrorData, Notifications, OpenParams, Requests } from "./protocol";
 
 /** `disconnected`: it tries again by itself. `refused`: it does not, and `Host.reason` says what to do. */
 export type HostStatus = "connecting" | "connected" | "disconnected" | "refused";
@@ -31,6 +32,29 @@ export interface Host {
   onNotification<N extends keyof Notifications>(name: N, listener: (params: Notifications[N]) => void): () => void;
   /** Reports for one `workDoneToken`, a string that the caller made up. */
   onProgress(token: string, listener: (report: Progress) => void): () => void;
+  /** Set where the page is a panel of an editor, beside the code. */
+  readonly editor?: EditorSide;
+}
+
+/** What an editor does for its panel, beyond the daemon. */
+export interface EditorSide {
+  /** What was remembered when the window was closed. */
+  readonly remembered: Remembered | undefined;
+  remember(state: Remembered): void;
+  /** Asks the person where to keep a file. A panel cannot download. */
+  save(blob: Blob, name: string): Promise<void>;
+  onCommand(listener: (command: PanelCommand) => void): void;
+}
+
+/** What a panel needs to look as it did after the window was loaded again; plain data. */
+export interface Remembered {
+  open: OpenParams;
+  /** Body → ids of expanded scopes. */
+  expanded: Record<string, string[]>;
+  instances: Record<string, number>;
+  noise: Record<string, "show" | "dim" | "hide">;
+  overlay: string;
+  selected?: string;
 }
 
 export class RequestError extends Error {

@@ -2,7 +2,8 @@
 import { render } from "preact";
 import { createActions } from "./actions/actions";
 import { exportGraph } from "./export/export";
-import type { Host } from "./host";
+import type { Host, Remembered } from "./host";
+import { editorHost } from "./host/editor";
 import { fileHost } from "./host/file";
 import { pageId, WebSocketHost } from "./host/websocket";
 import { keyAction } from "./keys";
@@ -13,7 +14,7 @@ import { SetupForm } from "./panels/form";
 import type { ExportKind } from "./panels/toolbar";
 import type * as p from "./protocol";
 import { createGraphView, type Decoration, type GraphView } from "./render/graph";
-import { createStore, type State } from "./state";
+import { createStore, type Overlay, type State } from "./state";
 import { walk } from "./walk";
 
 const root = document.getElementById("app");
@@ -21,10 +22,12 @@ if (root) void start(root);
 
 async function start(root: HTMLElement): Promise<void> {
   const file = await fileHost();
-  const host: Host = file ?? new WebSocketHost();
+  const host: Host = file ?? editorHost() ?? new WebSocketHost();
+  const { editor } = host;
   const store = createStore();
+  if (editor?.remembered) store.set(restored(editor.remembered));
   const actions = createActions(host, store, browserMeasure());
-  const page = file ? "" : pageId();
+  const page = file || editor ? "" : pageId();
 
   let view: GraphView | undefined;
   let colours: Scale | undefined;
@@ -117,6 +120,9 @@ async function start(root: HTMLElement): Promise<void> {
     if (state.selected !== undefined && (state.selected !== before.selected || (drawn && !state.shown?.anchor))) {
       view.reveal(state.selected);
     }
+    if (editor && state.open && state.shown && KEPT.some((part) => state[part] !== before[part])) {
+      editor.remember(remembered(state, state.open));
+    }
     if (state.capture?.name !== before.capture?.name && state.capture)
       document.title = `${state.capture.name} · TensorViz`;
   });
@@ -189,6 +195,13 @@ async function start(root: HTMLElement): Promise<void> {
     }
   });
 
+  editor?.onCommand((command) => {
+    if (command.do === "export") run(exportGraph(command.kind, host, store, view));
+    else if (command.do === "refresh") run(actions.open({ refresh: true }));
+    else if (command.do === "compare") run(actions.compare());
+    else store.set({ editing: store.get().shown !== undefined });
+  });
+
   async function attach(): Promise<void> {
     try {
       await actions.adopt(await host.request("tvls/canvas/attach", { page }));
@@ -209,6 +222,30 @@ async function start(root: HTMLElement): Promise<void> {
   window.addEventListener("unhandledrejection", (event) => unhandled(event.reason));
   store.set({ host: host.status, hostReason: host.reason, saved: file !== undefined });
   if (host.status === "connected") await attach();
+}
+
+const KEPT = ["open", "shown", "expanded", "instances", "noise", "overlay", "selected"] as const;
+
+function remembered(state: State, open: p.OpenParams): Remembered {
+  const kept: Remembered = {
+    open,
+    expanded: Object.fromEntries([...state.expanded].map(([body, scopes]) => [body, [...scopes]])),
+    instances: Object.fromEntries(state.instances),
+    noise: { ...state.noise },
+    overlay: state.overlay,
+  };
+  if (state.selected !== undefined) kept.selected = state.selected;
+  return kept;
+}
+
+function restored(kept: Remembered): Partial<State> {
+  return {
+    expanded: new Map(Object.entries(kept.expanded).map(([body, scopes]) => [body, new Set(scopes)])),
+    instances: new Map(Object.entries(kept.instances)),
+    noise: kept.noise,
+    overlay: kept.overlay as Overlay,
+    selected: kept.selected,
+  };
 }
 
 function graphLabel(state: State): string {

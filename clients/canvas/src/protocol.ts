@@ -97,6 +97,28 @@ export const ErrorCodes = {
   installFailed: -33033,
 } as const;
 
+/** What a page or a panel may ask; hosts refuse everything else. */
+export const ALLOWED_IN_A_PAGE: readonly string[] = [
+  "tvls/canvas/attach",
+  "tvls/canvas/showSource",
+  "tvls/graph/compare",
+  "tvls/graph/export",
+  "tvls/graph/fold",
+  "tvls/graph/info",
+  "tvls/graph/node",
+  "tvls/graph/nodesAt",
+  "tvls/graph/open",
+  "tvls/graph/search",
+  "tvls/graph/sources",
+  "tvls/graph/view",
+  "tvls/server/status",
+  "tvls/setup/draft",
+  "tvls/setup/save",
+  "tvls/setup/validate",
+  "tvls/target/preview",
+  "tvls/trust/get",
+];
+
 export interface AttachParams {
   /** The last part of the page's address. */
   page: string;

@@ -92,6 +92,8 @@ export interface State {
   preview: p.PreviewResult | undefined;
   /** The graph is in an exported file: no server tells whether the code is still what was traced. */
   saved: boolean;
+  /** The setup form stands in the place of the picture. */
+  editing: boolean;
   help: boolean;
   inspector: boolean;
   /** One line for screen readers and the status bar. */
@@ -123,6 +125,7 @@ export const initial: State = {
   changes: "",
   preview: undefined,
   saved: false,
+  editing: false,
   help: false,
   inspector: true,
   said: "",

@@ -24,6 +24,8 @@ export interface Actions extends Omit<Views, "refresh">, Omit<Selection, "look">
   /** A capture became stale, or fresh again; a stale one is traced again once its sources are saved. */
   captureState(info: p.CaptureInfo): Promise<void>;
   markNodes(marks: p.MarkedNodes): Promise<void>;
+  /** Marks what is different from the capture before, until something else is done. */
+  compare(): Promise<void>;
   setOverlay(overlay: Overlay): void;
 }
 
@@ -69,9 +71,11 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     try {
       const params: p.OpenParams = { ...what, workDoneToken: token };
       if (options.refresh) params.refresh = true;
+      // The first one may have waited for a Python with the libraries to start: it tells nothing of the next.
+      const first = get().capture === undefined;
       const began = performance.now();
       const { capture } = await host.request("tvls/graph/open", params, control.signal);
-      lastTrace = performance.now() - began;
+      lastTrace = first ? 0 : performance.now() - began;
       if (control.signal.aborted) return;
       store.set({ loading: undefined });
       await show(capture);
@@ -109,7 +113,8 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
   }
 
   async function captureState(info: p.CaptureInfo): Promise<void> {
-    store.set({ capture: info });
+    // Fresh again: what failed in between was code that is gone.
+    store.set(info.freshness === "fresh" ? { capture: info, trouble: undefined } : { capture: info });
     const { retraceable } = info;
     if (info.freshness === "fresh" || retraceable === undefined || retraceable === followed) return;
     // What took long is traced again when the person says so, and what just failed when it was changed.
@@ -140,7 +145,8 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
       return;
     }
     const bodies = shown?.bodies ?? [];
-    const follows = before?.uri === capture.uri && before?.name === capture.name;
+    // Without a capture before, what is expanded is what was remembered of the same target.
+    const follows = before ? before.uri === capture.uri && before.name === capture.name : get().expanded.size > 0;
     const change: Partial<State> = follows
       ? {}
       : { expanded: new Map(), instances: new Map(), selected: undefined, details: undefined };
@@ -158,7 +164,7 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
   }
 
   /** Marks what a re-trace changed, for a moment. */
-  async function mark(before: string, after: string): Promise<void> {
+  async function mark(before: string, after: string, lasting = false): Promise<void> {
     try {
       const found = await host.request("tvls/graph/compare", { before, after });
       if (get().shown?.captureId !== after) return;
@@ -168,15 +174,23 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
       ]);
       store.set({
         changed: new Set([...nodes, ...Object.keys(found.scopes ?? {})]),
-        changes: found.same ? "Re-traced: nothing changed." : `Re-traced: ${found.summary}.`,
+        changes: `${lasting ? "Compared with the trace before" : "Re-traced"}: ${found.same ? "nothing changed" : found.summary}.`,
       });
       clearTimeout(markTimer);
+      if (lasting) return;
       markTimer = setTimeout(() => store.set({ changed: new Set(), changes: "" }), MARK_MS);
     } catch (error) {
       // The new graph is there all the same; what changed in it cannot be told, as where the capture before is gone.
       if (error instanceof HostLost) return;
       store.set({ said: `What changed is not known: ${describe(error).message}` });
     }
+  }
+
+  async function compare(): Promise<void> {
+    const { capture, shown } = get();
+    if (!capture || !shown) return;
+    if (capture.previous) await mark(capture.previous, capture.captureId, true);
+    else store.set({ changes: "There is no earlier trace of this to compare with." });
   }
 
   return {
@@ -188,13 +202,14 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     failed: fail,
     open,
     openProfile: (profile) => {
-      store.set({ open: { ...get().open, profile } });
+      store.set({ open: { ...get().open, profile }, editing: false });
       return open();
     },
     cancel: () => requests.end("open"),
     show,
     captureState,
     markNodes,
+    compare,
     setOverlay: (overlay) => store.set({ overlay }),
   };
 }

@@ -17,21 +17,24 @@ export async function exportGraph(
 ): Promise<void> {
   const { capture, shown } = store.get();
   if (!capture || !shown || !view) return;
+  // An editor asks where to save, and tells itself that it did.
+  const said = (text: string) => store.set({ said: host.editor ? "" : text });
   const name = capture.name.replace(/[^\w.-]+/g, "_") || "graph";
   if (kind === "json" || kind === "html") {
     store.set({ said: "Writing…" });
     const answer = await host.request("tvls/graph/export", { captureId: shown.captureId, format: kind });
-    download(
+    await keep(
+      host,
       new Blob([answer.text], { type: kind === "json" ? "application/json" : "text/html" }),
       answer.suggestedName,
     );
-    store.set({ said: `Saved ${answer.suggestedName}.` });
+    said(`Saved ${answer.suggestedName}.`);
     return;
   }
   const svg = pictureSvg(view, shown);
   if (kind === "svg") {
-    download(new Blob([svg.text], { type: "image/svg+xml" }), `${name}.svg`);
-    store.set({ said: `Saved ${name}.svg.` });
+    await keep(host, new Blob([svg.text], { type: "image/svg+xml" }), `${name}.svg`);
+    said(`Saved ${name}.svg.`);
     return;
   }
   const factor = Math.min(
@@ -39,10 +42,8 @@ export async function exportGraph(
     SIDE_AT_MOST / Math.max(svg.width, svg.height),
     Math.sqrt(PIXELS_AT_MOST / (svg.width * svg.height)),
   );
-  download(await png(svg, factor), `${name}.png`);
-  store.set({
-    said: factor < 1 ? `Saved ${name}.png, made smaller to fit; the SVG has every detail.` : `Saved ${name}.png.`,
-  });
+  await keep(host, await png(svg, factor), `${name}.png`);
+  said(factor < 1 ? `Saved ${name}.png, made smaller to fit; the SVG has every detail.` : `Saved ${name}.png.`);
 }
 
 async function png(svg: { text: string; width: number; height: number }, factor: number): Promise<Blob> {
@@ -56,6 +57,11 @@ async function png(svg: { text: string; width: number; height: number }, factor:
   const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
   if (!blob) throw new Error("The browser could not make a picture of this size; take the SVG.");
   return blob;
+}
+
+async function keep(host: Host, blob: Blob, name: string): Promise<void> {
+  if (host.editor) await host.editor.save(blob, name);
+  else download(blob, name);
 }
 
 function download(blob: Blob, name: string): void {

@@ -47,10 +47,26 @@ export function App(props: AppProps) {
           exportAs={props.exportAs}
           exports={props.exports}
           help={() => store.set({ help: true })}
+          setup={state.open && (() => store.set({ editing: !state.editing }))}
         />
       )}
       <main>
-        <div class={`stage ${shown ? "" : "hidden"} ${capture?.freshness === "stale" ? "is-stale" : ""}`}>
+        {shown && state.editing && (
+          <div class="state-page">
+            <section class="state setup" aria-label="Setup">
+              <h2>Setup</h2>
+              {props.form}
+              <p class="buttons">
+                <button type="button" onClick={() => store.set({ editing: false })}>
+                  Back to the graph
+                </button>
+              </p>
+            </section>
+          </div>
+        )}
+        <div
+          class={`stage ${shown && !state.editing ? "" : "hidden"} ${capture?.freshness === "stale" ? "is-stale" : ""}`}
+        >
           {shown && shown.bodies.length > 0 && (
             <nav class="breadcrumb" aria-label="Bodies">
               <button type="button" class="link" onClick={() => void actions.leaveBody(0)}>
@@ -80,7 +96,7 @@ export function App(props: AppProps) {
         </div>
         {!shown && <Offline state={state} />}
         {!shown && <Waiting state={state} actions={actions} goTo={goTo} form={props.form} />}
-        {shown && state.inspector && state.selected !== undefined && (
+        {shown && !state.editing && state.inspector && state.selected !== undefined && (
           <aside aria-label="Inspector" class="inspector">
             <button
               type="button"

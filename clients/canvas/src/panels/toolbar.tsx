@@ -22,6 +22,8 @@ interface Props {
   /** What can be taken away here; an exported file cannot be exported to a file again. */
   exports: readonly ExportKind[];
   help: () => void;
+  /** Shows the setup form, or the graph again; absent where there is nothing to set up. */
+  setup: (() => void) | undefined;
 }
 
 const EXPORTS: Readonly<Record<ExportKind, string>> = {
@@ -31,7 +33,7 @@ const EXPORTS: Readonly<Record<ExportKind, string>> = {
   html: "Page that opens anywhere (HTML)",
 };
 
-export function Toolbar({ state, actions, scale, view, exportAs, exports, help }: Props) {
+export function Toolbar({ state, actions, scale, view, exportAs, exports, help, setup }: Props) {
   const { shown } = state;
   const [menu, setMenu] = useState<"noise" | "export" | undefined>();
   const hidden = shown?.hidden ?? 0;
@@ -111,6 +113,11 @@ export function Toolbar({ state, actions, scale, view, exportAs, exports, help }
       <button type="button" class="icon" aria-label="Zoom in" title="Zoom in (+)" onClick={() => view.zoom(1.3)}>
         +
       </button>
+      {setup && (
+        <button type="button" aria-pressed={state.editing} onClick={setup}>
+          Setup
+        </button>
+      )}
       <div class="menu-root">
         <button
           type="button"
