@@ -76,6 +76,10 @@ class Session:
         for folder in settings.trusted_folders:
             self._trust_for_now(folder)
 
+    def leave_trust_to_client(self) -> None:
+        """The client has a trust decision of its own: nothing that is remembered elsewhere counts beside it."""
+        self.tools.trust.leave_to_client()
+
     def _trust_for_now(self, folder: str) -> None:
         try:
             self.tools.trust.grant(to_path(folder) if folder.startswith("file:") else Path(folder), persist=False)
@@ -500,14 +504,7 @@ class Session:
 
     def hover(self, path: Path, line: int, byte_column: int, line_text: str) -> graph.HoverText | None:
         """What was seen at this place: by a trace that failed with the code as it is, else by the newest capture."""
-        failures = [(failed, failed.failure) for failed in self.tools.captures.failures()]
-        current = [item for item in failures if not self._stale(item[0])]
-        outcomes: list[tuple[OpenCapture | FailedTrace, graph.GraphIndex | Failure]] = [
-            *current,
-            *((opened, opened.index) for opened in self.tools.captures),
-            *(item for item in failures if item not in current),
-        ]
-        for outcome, asked in outcomes:
+        for outcome, asked in self._outcomes():
             relative = self._relative(outcome.traced, path)
             traced_line = self._traced_line(outcome.traced, relative, path, line) if relative else None
             if relative and traced_line:
@@ -515,6 +512,37 @@ class Session:
                 if text is not None:
                     return text
         return None
+
+    def hints(self, path: Path, first: int, last: int) -> list[graph.Hint]:
+        """Shapes after the names that 1-based lines assign; of each line, what the first trace saw that has it."""
+        found: dict[int, list[graph.Hint]] = {}
+        for outcome, asked in self._outcomes():
+            relative = self._relative(outcome.traced, path)
+            lines = outcome.traced.map(relative, self._text(path)) if relative else None
+            if relative is None or lines is None:
+                continue
+            here: dict[int, list[graph.Hint]] = {}
+            for hint in graph.hints(asked, relative, outcome.traced.texts[relative], self._freshness(outcome)):
+                line = lines.to_new(hint.line)
+                if line is not None and first <= line <= last:
+                    here.setdefault(line, []).append(dataclasses.replace(hint, line=line))
+            for line, of_line in here.items():
+                found.setdefault(line, of_line)
+        return [hint for line in sorted(found) for hint in found[line]]
+
+    def hints_depend_on(self) -> object:
+        """Equal while hints are, apart from edits of the line itself."""
+        return [(id(outcome), self._freshness(outcome)) for outcome, _ in self._outcomes()]
+
+    def _outcomes(self) -> list[tuple[OpenCapture | FailedTrace, graph.GraphIndex | Failure]]:
+        """Traces in the order in which they speak of a line: what failed with the code as it is, then the newest."""
+        failures = [(failed, failed.failure) for failed in self.tools.captures.failures()]
+        current = [item for item in failures if not self._stale(item[0])]
+        return [
+            *current,
+            *((opened, opened.index) for opened in self.tools.captures),
+            *(item for item in failures if item not in current),
+        ]
 
     # --- freshness and places ----------------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     """A warm worker that was not used for so long ends."""
     show: Literal["canvas", "outline"] = "canvas"
     """What `tvls.server.openGraph` shows: the graph in a browser, or its outline as a text document."""
+    inlay_hints: bool = False
+    """Whether `textDocument/inlayHint` is answered with shapes."""
     limits: LimitSettings = LimitSettings()
 
     def capture_limits(self) -> Limits:

@@ -64,7 +64,12 @@ class TrustStore:
         """Stored grants that count no more although they could not be deleted."""
         self._read: tuple[tuple[int, ...] | None, frozenset[str]] | None = None
         self._mutex: Final = threading.RLock()
+        self._session_only = False
         self.problems: list[str] = []
+
+    def leave_to_client(self) -> None:
+        """From now on only grants of this session count, and none is stored: the editor remembers by itself."""
+        self._session_only = True
 
     def is_trusted(self, path: Path) -> bool:
         """Whether code of `path` (a folder or a file, existing or not) may run. Never raises."""
@@ -73,7 +78,8 @@ class TrustStore:
         except (OSError, ValueError):
             return False
         with self._mutex:
-            return any(_covers(folder, real) for folder in (*self._session, *self._remembered()))
+            remembered = frozenset[str]() if self._session_only else self._remembered()
+            return any(_covers(folder, real) for folder in (*self._session, *remembered))
 
     def grant(self, folder: Path, persist: bool = True) -> Grant:
         """Trusts `folder` and everything in it; with `persist=False` until the daemon ends.
@@ -91,7 +97,7 @@ class TrustStore:
                 "notTrusted", f"{folder} is no folder, so it cannot be trusted.", "Open a folder that exists."
             )
         with self._mutex:
-            if not persist:
+            if not persist or self._session_only:
                 self._session.add(real)
                 return Grant(Path(real), remembered=False)
             if real in _too_wide():
@@ -124,7 +130,7 @@ class TrustStore:
 
         with self._mutex:
             session = {other for other in self._session if concerns(other)}
-            stored = {other for other in self._remembered() if concerns(other)}
+            stored = {other for other in self._remembered() if concerns(other) and not self._session_only}
             self._session -= session
             note = None
             if stored:

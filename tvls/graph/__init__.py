@@ -7,6 +7,7 @@ from tvls.graph.compare import compare
 from tvls.graph.costs import capture_costs
 from tvls.graph.details import Details, details, sources
 from tvls.graph.folds import fold_details
+from tvls.graph.hints import Hint, hints
 from tvls.graph.hover import HoverText, hover
 from tvls.graph.index import GraphIndex
 from tvls.graph.load import load
@@ -18,6 +19,7 @@ from tvls.graph.view import View, view
 __all__ = [
     "Details",
     "GraphIndex",
+    "Hint",
     "Hits",
     "HoverText",
     "View",
@@ -27,6 +29,7 @@ __all__ = [
     "details",
     "failure_text",
     "fold_details",
+    "hints",
     "hover",
     "load",
     "nodes_at",

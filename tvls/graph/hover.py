@@ -22,7 +22,7 @@ from tvls.protocol import types as t
 SHAPES_SHOWN = 4
 PRIMITIVES_SHOWN = 6
 _CALLEE_SHOWN = 40
-_TIMES = "\u00d7"
+TIMES = "\u00d7"
 _DERIVATIVES = frozenset(["vjp", "jvp", "linearize", "value_and_grad_f", "grad_f", "jacfun", "_vjp", "_jvp"])
 """Functions of JAX that hand on to its machinery for derivatives."""
 _SOFT_KEYWORDS = frozenset(["match", "case", "type"])
@@ -56,15 +56,15 @@ def _markdown(types: Counter[str], evidence: Evidence, freshness: t.Freshness, a
     """The most frequent type first, with occurrences, evidence and freshness; the other types; what it is about."""
     ranked = types.most_common()
     first, count = ranked[0]
-    text = f"`{first} · {_TIMES}{count:,} · {evidence} · {freshness}`"
+    text = f"`{first} · {TIMES}{count:,} · {evidence} · {freshness}`"
     if len(ranked) > 1:
-        others = ", ".join(f"`{shown} {_TIMES}{times:,}`" for shown, times in ranked[1:SHAPES_SHOWN])
+        others = ", ".join(f"`{shown} {TIMES}{times:,}`" for shown, times in ranked[1:SHAPES_SHOWN])
         left = len(ranked) - SHAPES_SHOWN
         text += f"\n\nalso {others}" + (f" and {left:,} more" if left > 0 else "")
     if about:
         text += f"\n\n{about}"
     runs = types.total()
-    return text if runs == 1 else f"{text}\n\n{_TIMES}: the line ran {runs:,} times in the traced program"
+    return text if runs == 1 else f"{text}\n\n{TIMES}: the line ran {runs:,} times in the traced program"
 
 
 class Observations:
@@ -72,14 +72,17 @@ class Observations:
 
     def __init__(self, observations: Sequence[Observation], frames: Iterable[Frame]) -> None:
         self._lines: dict[tuple[str, str, str], dict[int, Counter[str]]] = {}
+        self._shapes: dict[tuple[str, int, str], Counter[tuple[str, tuple[int, ...]]]] = {}
         self._extents: dict[str, dict[str, tuple[int, int]]] = {}
         for seen in observations:
             function = seen.get("function", "")
             types = self._lines.setdefault((seen["path"], function, seen["name"]), {}).setdefault(
                 seen["line"], Counter()
             )
+            shapes = self._shapes.setdefault((seen["path"], seen["line"], seen["name"]), Counter())
             for held in seen["seen"]:
                 types[long_type(held["shape"], held["dtype"])] += held["count"]
+                shapes[held["dtype"], tuple(held["shape"])] += held["count"]
             self._cover(seen["path"], function, seen["line"], seen["line"])
         # The last line of a function may hold no new local; the operations on it still belong to the function.
         known = {
@@ -118,6 +121,10 @@ class Observations:
                 return None if nearest is None else lines[nearest]
         return None
 
+    def shapes(self, path: str, line: int, name: str) -> Counter[tuple[str, tuple[int, ...]]]:
+        """Dtypes and shapes of what a line assigned to `name`; nothing where that was not seen."""
+        return self._shapes.get((path, line, name), Counter())
+
     def returned(self, path: str, line: int, name: str) -> Counter[str] | None:
         """What the function `name` whose `def` is on `line` returned, where its parameters were seen on that line."""
         for function, (low, _) in self._extents.get(path, {}).items():
@@ -148,6 +155,14 @@ def observations(index: GraphIndex) -> Observations:
     return known
 
 
+def seen_by(asked: GraphIndex | Failure, path: str) -> tuple[Observations, Evidence]:
+    """What a trace saw of a file, also one that failed, and how much that is worth."""
+    if isinstance(asked, GraphIndex):
+        return observations(asked), asked.capture["evidence"]
+    here = [found for found in asked["observations"] if found["path"] == path]
+    return Observations(here, asked["failure"]["frames"]), _EVIDENCE[asked["framework"]]
+
+
 def hover(
     asked: GraphIndex | Failure, path: str, line: int, byte_column: int, line_text: str, freshness: t.Freshness
 ) -> HoverText | None:
@@ -160,12 +175,7 @@ def hover(
     at = _token_at(tokens, byte_column)
     if at is None or _is_import(tokens) or _is_prose(tokens):
         return None
-    if isinstance(asked, GraphIndex):
-        seen, evidence = observations(asked), asked.capture["evidence"]
-    else:
-        here = [found for found in asked["observations"] if found["path"] == path]
-        seen, evidence = Observations(here, asked["failure"]["frames"]), _EVIDENCE[asked["framework"]]
-
+    seen, evidence = seen_by(asked, path)
     token = tokens[at]
     if _text(tokens, at - 1) == "def":
         types = seen.returned(path, line, token.text)

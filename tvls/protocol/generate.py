@@ -66,6 +66,7 @@ def generated(root: Path) -> dict[Path, str]:
             registry.NOTIFICATIONS,
             [t.ErrorData, document.Capture],
             errors.CODES,
+            sorted(registry.ALLOWED_IN_A_BROWSER),
             _field_texts(),
         ),
         root.parent / "clients" / "neovim" / "lua" / "tvls" / "protocol.lua": luacats.module(

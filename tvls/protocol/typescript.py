@@ -20,6 +20,7 @@ def module(
     notifications: Sequence[Notification],
     others: Sequence[type],
     codes: Mapping[str, int],
+    allowed: Sequence[str],
     texts: Texts,
 ) -> str:
     """Text of a TypeScript module. `others`: types to write that no method names."""
@@ -42,6 +43,10 @@ def module(
         + f"export interface Notifications {{\n{''.join(told)}}}\n\n"
         + "/** Codes of errors by `ErrorData.kind`. */\n"
         + f"export const ErrorCodes = {{\n{''.join(errors)}}} as const;\n\n"
+        + "/** What a page or a panel may ask; hosts refuse everything else. */\n"
+        + "export const ALLOWED_IN_A_PAGE: readonly string[] = [\n"
+        + "".join(f'  "{name}",\n' for name in allowed)
+        + "];\n\n"
         + "\n".join(structures[name] for name in sorted(structures))
     )
 

@@ -63,8 +63,11 @@ def apply(server: Server, value: object) -> None:
     settings, problems = read_settings(section, server.initial_settings)
     report(server, refused + problems)
     if settings != server.settings:
+        hints_changed = settings.inlay_hints != server.settings.inlay_hints
         server.settings = settings
         server.session.set_settings(settings)
+        if hints_changed and server.features.hint_refresh:
+            server.client.workspace_inlay_hint_refresh(None)
 
 
 def on_change(server: Server, params: lsp.DidChangeConfigurationParams) -> Any:

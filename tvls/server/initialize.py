@@ -33,6 +33,8 @@ def initialize(server: Server, params: lsp.InitializeParams) -> lsp.InitializeRe
     server.initial_settings, problems = configuration.read_settings(params.initialization_options, server.settings)
     server.settings = server.initial_settings
     server.session = server.make_session(EditorHost(server), server.settings)
+    if server.features.own_trust:
+        server.session.leave_trust_to_client()
     server.session.set_folders(folders_of(params))
     server.protocol.stage = "running"
     configuration.report(server, problems)
@@ -70,6 +72,7 @@ def capabilities(server: Server) -> lsp.ServerCapabilities:
         code_lens_provider=lsp.CodeLensOptions(resolve_provider=False),
         code_action_provider=lsp.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=False),
         hover_provider=True,
+        inlay_hint_provider=lsp.InlayHintOptions(resolve_provider=False),
         completion_provider=None
         if lsp.TEXT_DOCUMENT_COMPLETION in dynamic
         else lsp.CompletionOptions(trigger_characters=list(TRIGGERS)),

@@ -23,6 +23,7 @@ from tvls.server.definition import definition
 from tvls.server.document_symbol import document_symbol
 from tvls.server.documents import Documents
 from tvls.server.hover import hover
+from tvls.server.inlay_hint import inlay_hint
 from tvls.server.requests import REQUESTS
 from tvls.server.rpc import Protocol, strict_converter
 from tvls.server.state import Server
@@ -46,6 +47,7 @@ def build(make_session: Callable[[Host, Settings], Session]) -> Server:
         lsp.TEXT_DOCUMENT_CODE_LENS: code_lens,
         lsp.TEXT_DOCUMENT_CODE_ACTION: code_action,
         lsp.TEXT_DOCUMENT_HOVER: hover,
+        lsp.TEXT_DOCUMENT_INLAY_HINT: inlay_hint,
         lsp.TEXT_DOCUMENT_COMPLETION: completion,
         lsp.TEXT_DOCUMENT_DEFINITION: definition,
         lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: document_symbol,

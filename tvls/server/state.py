@@ -41,6 +41,7 @@ class ClientFeatures:
     """`documentChanges` of a workspace edit, which name the version of the document that they are for."""
     progress: bool = False
     lens_refresh: bool = False
+    hint_refresh: bool = False
     watch_files: bool = False
     configuration: bool = False
     watch_configuration: bool = False
@@ -58,6 +59,8 @@ class ClientFeatures:
     capture_state: bool = False
     text_content: bool = False
     """`workspace/textDocumentContent`: read-only documents that the server gives the text of."""
+    own_trust: bool = False
+    """The editor decides whom to trust; what the trust store remembers does not count."""
     commands: frozenset[str] = frozenset()
 
 
@@ -70,6 +73,8 @@ class Shown:
     again: bool = False
     lenses: dict[Path, object] = field(default_factory=dict[Path, object])
     """What the last answered lenses of a document said."""
+    hints: object = None
+    """What the last answered inlay hints depend on."""
     captures: dict[str, t.CaptureInfo] = field(default_factory=dict[str, t.CaptureInfo])
     """Captures of a client that wants to hear of their states, as it knows them."""
     outlines: dict[str, object] = field(default_factory=dict[str, object])
@@ -111,6 +116,7 @@ def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> C
     window, workspace, text = capabilities.window, capabilities.workspace, capabilities.text_document
     general = capabilities.general
     lens = workspace.code_lens if workspace else None
+    hints = workspace.inlay_hint if workspace else None
     watched = workspace.did_change_watched_files if workspace else None
     changed = workspace.did_change_configuration if workspace else None
     hover = text.hover if text else None
@@ -133,6 +139,7 @@ def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> C
         versioned_edits=bool(workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes),
         progress=bool(window and window.work_done_progress),
         lens_refresh=bool(lens and lens.refresh_support),
+        hint_refresh=bool(hints and hints.refresh_support),
         watch_files=bool(watched and watched.dynamic_registration),
         configuration=bool(workspace and workspace.configuration),
         watch_configuration=bool(changed and changed.dynamic_registration),
@@ -147,6 +154,7 @@ def client_features(capabilities: lsp.ClientCapabilities, client: str = "") -> C
         shows_failed_commands=OPEN_IN_CLIENT in commands or client in _SHOW_FAILED_COMMANDS,
         capture_state=bool(ours.get("captureState")),
         text_content=bool(workspace and workspace.text_document_content),
+        own_trust=ours.get("trust") == "client",
         commands=commands,
     )
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
-from tvls.server import diagnostics, text_content
+from tvls.server import diagnostics, inlay_hint, text_content
 from tvls.server.setup_file import setup_document
 from tvls.server.state import Server
 from tvls.setup.language.cursor import Around
@@ -46,6 +46,7 @@ async def _update(server: Server) -> None:
         if server.canvas is not None:
             server.canvas.tell_states()
         text_content.refresh(server)
+        inlay_hint.refresh(server)
         await _refresh_lenses(server)
     finally:
         shown.running = False

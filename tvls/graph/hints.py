@@ -1,0 +1,116 @@
+"""Shapes after the names that a line assigns, as inlay hints show them."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tvls.capture.document import Failure
+from tvls.graph.hover import TIMES, seen_by
+from tvls.graph.index import GraphIndex
+from tvls.protocol import types as t
+
+
+@dataclass(frozen=True)
+class Hint:
+    line: int
+    """1-based, as it was traced."""
+    end: int
+    """UTF-8 byte column of what the hint stands after."""
+    label: str
+    tooltip: str
+
+
+def hints(asked: GraphIndex | Failure, path: str, lines: Sequence[str], freshness: t.Freshness) -> list[Hint]:
+    """What every parameter and assigned variable of a file held that the trace saw, in the order of the file.
+
+    `path` is workspace-relative, `lines` its text as it was traced. A name that several lines assign has a hint on
+    each, with what it held there.
+    """
+    try:
+        tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError):
+        return []  # newer syntax than that of the daemon's Python: the hover reads single lines, this does not
+    seen, evidence = seen_by(asked, path)
+    found: list[Hint] = []
+    for name in _assigned(tree):
+        types = seen.shapes(path, name.line, name.text)
+        if types:
+            label, others = _label(types, name.dimensions)
+            tooltip = f"{others}{TIMES}{sum(types.values()):,} · {evidence} · {freshness}"
+            found.append(Hint(name.line, name.end, f": {label}", tooltip))
+    return sorted(found, key=lambda hint: (hint.line, hint.end))
+
+
+class _Name(NamedTuple):
+    text: str
+    line: int
+    """Where a trace would have seen it."""
+    end: int
+    dimensions: list[str]
+    """What the annotation calls them; empty where none does."""
+
+
+def _assigned(tree: ast.AST) -> Iterator[_Name]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign():
+                for assigned in node.targets:
+                    yield from _names(assigned)
+            case ast.AugAssign() | ast.NamedExpr() | ast.For() | ast.AsyncFor():
+                yield from _names(node.target)
+            case ast.AnnAssign(target=ast.Name() as target):
+                dimensions = _dimensions(node.annotation)
+                if node.annotation.end_lineno == node.lineno:
+                    yield _Name(target.id, node.lineno, node.annotation.end_col_offset or 0, dimensions)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield from _parameters(node)
+            case _:
+                pass
+
+
+def _names(target: ast.expr) -> Iterator[_Name]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield _Name(node.id, node.lineno, node.end_col_offset or 0, [])
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[_Name]:
+    """They are seen on the line of the `def`; a hint stands there only for those that are written on it."""
+    given = function.args
+    for parameter in [*given.posonlyargs, *given.args, *given.kwonlyargs]:
+        if parameter.lineno == parameter.end_lineno == function.lineno:
+            dimensions = _dimensions(parameter.annotation) if parameter.annotation is not None else []
+            yield _Name(parameter.arg, function.lineno, parameter.end_col_offset or 0, dimensions)
+
+
+def _dimensions(annotation: ast.expr) -> list[str]:
+    """Names of the dimensions in `Float[Array, "batch width"]`, as jaxtyping writes them."""
+    match annotation:
+        case ast.Subscript(slice=ast.Tuple(elts=[_, ast.Constant(value=str(text))])):
+            return text.split()
+        case _:
+            return []
+
+
+def _label(types: Counter[tuple[str, tuple[int, ...]]], dimensions: list[str]) -> tuple[str, str]:
+    """The most frequent type, with how many others there are; and the others in words."""
+    (dtype, shape), *others = [kind for kind, _ in types.most_common()]
+    label = _type(dtype, shape, dimensions)
+    if not others:
+        return label, ""
+    listed = ", ".join(_type(*other, dimensions) for other in others)
+    return f"{label} +{len(others)}", f"also {listed}\n\n"
+
+
+def _type(dtype: str, shape: tuple[int, ...], dimensions: list[str]) -> str:
+    # A name stands for one dimension each; with `...` or `*batch` the places are not known.
+    named = len(dimensions) == len(shape) and not any(word.startswith(("*", "...")) for word in dimensions)
+    parts = [
+        f"{dimensions[at]}={size}" if named and dimensions[at].isidentifier() and dimensions[at] != "_" else str(size)
+        for at, size in enumerate(shape)
+    ]
+    return f"{dtype}[{', '.join(parts)}]"
