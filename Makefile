@@ -8,11 +8,13 @@ CANVAS := clients/canvas
 PAGE := tvls/canvas/static/index.html
 NODE := $(CANVAS)/node_modules/.package-lock.json
 NEOVIM := clients/neovim
+EXTENSION := clients/vscode
+VSCODE := .vscode-test
 PIP := -m pip install --quiet --disable-pip-version-check
 TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 OPEN := $(BIN)/tvls open --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
-.PHONY: demo test bench env models torch versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test neovim-lint chromium pytest pytest-canvas clean
+.PHONY: demo test bench env models torch versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test neovim-lint vscode vscode-editor vscode-test chromium pytest pytest-canvas clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
@@ -54,6 +56,34 @@ $(NEOVIM)/node_modules/.package-lock.json: $(NEOVIM)/package-lock.json
 
 canvas-test: canvas
 	cd $(CANVAS) && npm run --silent lint && npm run --silent types && npm run --silent test
+
+# The extension for VS Code, as a file to install, with the server in it.
+vscode: $(EXTENSION)/tvls.vsix
+
+$(EXTENSION)/server/.built: $(PAGE) pyproject.toml README.md LICENSE $(shell find tvls -name '*.py') | $(VENV)/.installed
+	rm -rf $(EXTENSION)/server
+	$(BIN)/python -m hatchling build -t wheel -d $(EXTENSION)/server
+	touch $@
+
+$(EXTENSION)/node_modules/.package-lock.json: $(EXTENSION)/package-lock.json
+	cd $(EXTENSION) && npm ci --silent --ignore-scripts
+	touch $@
+
+$(EXTENSION)/tvls.vsix: $(EXTENSION)/node_modules/.package-lock.json $(EXTENSION)/server/.built $(NODE) \
+		$(shell find $(EXTENSION)/src $(EXTENSION)/test $(EXTENSION)/media -type f) \
+		$(addprefix $(EXTENSION)/,package.json build.mjs README.md CHANGELOG.md)
+	cd $(EXTENSION) && npm run --silent build && npm run --silent package
+
+# The VS Code that the extension is tested in.
+vscode-editor: $(VSCODE)/version
+
+$(VSCODE)/version: tests/vscode/install.sh
+	rm -rf $(VSCODE)
+	tests/vscode/install.sh $(CURDIR)/$(VSCODE)
+
+vscode-test: env models vscode vscode-editor chromium
+	cd $(EXTENSION) && npm run --silent lint && npm run --silent types && npm run --silent test
+	$(BIN)/python -m pytest tests/vscode
 
 # A user's environment: models and nothing of ours.
 $(MODELS)/.installed: requirements/models.txt
@@ -111,7 +141,7 @@ pytest-worker:
 	$(BIN)/python -m pytest tests/worker_jax tests/worker_torch tests/versions
 
 pytest-others:
-	$(BIN)/python -m pytest --ignore=tests/worker_jax --ignore=tests/worker_torch --ignore=tests/versions --ignore=tests/canvas
+	$(BIN)/python -m pytest --ignore=tests/worker_jax --ignore=tests/worker_torch --ignore=tests/versions --ignore=tests/canvas --ignore=tests/vscode
 
 # In a process of its own: Playwright's event loop stays, and other tests need one of theirs.
 pytest-canvas:
@@ -130,4 +160,5 @@ ecosystem: env
 	$(BIN)/python benchmarks/public_models.py
 
 clean:
-	rm -rf $(VENV) $(MODELS) $(TORCH) .venv-oldest .venv-newest $(CANVAS)/node_modules $(NEOVIM)/node_modules $(dir $(PAGE))
+	rm -rf $(VENV) $(MODELS) $(TORCH) .venv-oldest .venv-newest $(CANVAS)/node_modules $(NEOVIM)/node_modules $(dir $(PAGE)) $(VSCODE)
+	cd $(EXTENSION) && rm -rf node_modules dist build server tvls.vsix LICENSE
