@@ -99,7 +99,8 @@ def test_from_an_untrusted_folder_to_a_graph_that_follows(page: Page, editor: VS
     assert again.pid != daemon.pid
 
     # The window is loaded again: the panel is where it was.
-    page.reload()
+    page.wait_for_timeout(8000)  # VS Code in a browser writes down every five seconds what is open
+    page.goto(editor.url(folder))
     expect(box(graph, "MLP/add")).to_be_visible()
     expect(freshness(graph)).to_have_text("fresh")
 
