@@ -74,11 +74,11 @@ def open_net(nvim: Editor, folder: Path) -> None:
 
 def test_nothing_runs_before_trust(nvim: Editor, folder: Path) -> None:  # R4, R5
     nvim.edit(folder / "model.py")
-    nvim.wait("lenses() == 'Open as Graph|Open as Graph'")
     nvim.goto("class Net")
     nvim.answer("Do you trust this folder", "Not now")
-    nvim.command("Tvls open")
+    nvim.command("Tvls open")  # at once, while the server is still starting
     nvim.said("Nothing was run")
+    nvim.wait("lenses() == 'Open as Graph|Open as Graph'")
     assert nvim.lua("return #_G.asked") == 1
     assert not (folder / "it-ran").exists()
 
@@ -211,12 +211,16 @@ def test_a_daemon_that_dies_is_started_again(nvim: Editor, folder: Path) -> None
         first,
     )
     assert "result  f32[2,4]" in nvim.outline()  # what was loaded can be read
-    nvim.goto("dot_general")
-    nvim.keys("r")
+    nvim.command("wincmd p")
+    nvim.command("silent write")
     nvim.wait("not failed()")
     nvim.wait_outline("fresh · ")
-    nvim.command("wincmd p")
     nvim.wait("lenses():find('fresh')")
+    nvim.command("wincmd p")
+    nvim.goto("dot_general")
+    nvim.keys("r")
+    nvim.keys("K")
+    assert "dimension_numbers" in nvim.wait("floats()")
 
 
 def test_a_setup_as_text(nvim: Editor, folder: Path) -> None:  # R10

@@ -1,5 +1,10 @@
 ---Which server a buffer has, and which folder of it a file is in.
+local task = require('tvls.task')
+
 local M = {}
+
+---A server that was just started needs a moment, on a slow machine more than one.
+local START_MS, POLL_MS = 30000, 50
 
 ---@param bufnr? integer default: the current one
 ---@return vim.lsp.Client? client of this buffer, else the only one that runs
@@ -12,11 +17,33 @@ function M.find(bufnr)
   return #all == 1 and all[1] or nil
 end
 
----Throws where there is none, with what to do about it.
+---@param bufnr integer
+---@return boolean whether a server for the buffer is on its way
+local function is_starting(bufnr)
+  local config = (vim.lsp.config --[[@as table<string, vim.lsp.Config>]])['tvls']
+  local cmd = config and config.cmd
+  return vim.lsp.is_enabled('tvls')
+    and vim.api.nvim_buf_is_valid(bufnr)
+    and vim.bo[bufnr].buftype == ''
+    and vim.tbl_contains(config.filetypes or {}, vim.bo[bufnr].filetype)
+    and (type(cmd) ~= 'table' or vim.fn.executable(cmd[1] or '') == 1)
+end
+
+---Waits for a server that is being started. Throws where there is none, with what to do about it.
+---@async
 ---@param bufnr? integer
 ---@return vim.lsp.Client
 function M.get(bufnr)
+  bufnr = (bufnr and bufnr ~= 0) and bufnr or vim.api.nvim_get_current_buf()
   local client = M.find(bufnr)
+  local waited = 0
+  while not client and waited < START_MS and is_starting(bufnr) do
+    task.await(function(resume)
+      vim.defer_fn(resume, POLL_MS)
+    end)
+    waited = waited + POLL_MS
+    client = M.find(bufnr)
+  end
   if client then
     return client
   end

@@ -23,6 +23,7 @@ local function chosen(name)
   return client, require('tvls.target').choose(client, here(), name)
 end
 
+---@async
 ---@return vim.lsp.Client
 ---@return string folder URI
 local function folder()

@@ -78,6 +78,10 @@ end
 function M.open(client, what, options)
   local folder = target.folder(client, what)
   if options.quiet then
+    local known = task.request(client, 'tvls/trust/get', { folder = folder }) ---@type tvls.TrustResult
+    if not known.trusted then -- the server would ask
+      error({ message = 'The folder is not trusted any more.', data = { kind = 'notTrusted' } }, 0)
+    end
     return trace(client, vim.tbl_extend('force', target.open_params(what), { refresh = options.refresh }))
   end
   trust.ensure(client, folder)

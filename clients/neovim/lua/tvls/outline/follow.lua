@@ -153,13 +153,12 @@ end
 function M.saved()
   for _, outline in ipairs(visible()) do
     task.run(function()
-      local info = task.request(outline:client(), 'tvls/graph/info', { captureId = outline.capture.captureId })
-      if info.freshness == 'stale' or outline.failure then
+      local asked = { captureId = outline.capture.captureId }
+      local ok, info = pcall(task.request, outline:client(), 'tvls/graph/info', asked)
+      if not ok and task.kind(info) ~= 'captureGone' then
+        error(info, 0)
+      elseif not ok or info.freshness == 'stale' or outline.failure then
         outline:reopen({ quiet = true })
-      end
-    end, function(failure)
-      if task.kind(failure) ~= 'captureGone' then
-        task.notify(task.describe(failure), vim.log.levels.WARN)
       end
     end)
   end
