@@ -108,14 +108,14 @@ def test_json_prints_the_form_and_saves_nothing(folder: Path) -> None:
     assert not (folder / "tensorviz.toml").exists()
 
 
-def test_a_terminal_is_asked_until_the_form_is_complete(folder: Path) -> None:  # R10
-    answers = ["x", "16", "", "maybe", "true", "32"]  # two of them wrong; an empty one keeps what is assumed
+def answer(folder: Path, target: str, *answers: str) -> tuple[int, str]:
+    """The exit code and all that a terminal showed; an answer of one control character is a key, without Enter."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(folder)
-        os.execv(sys.executable, [sys.executable, "-m", "tvls", "setup", "model.py:MLP"])  # noqa: S606
+        os.execv(sys.executable, [sys.executable, "-m", "tvls", "setup", target])  # noqa: S606
     shown = b""
-    asked = 0
+    left = list(answers)
     while True:
         ready, _, _ = select.select([terminal], [], [], 60)
         assert ready, shown.decode()
@@ -126,12 +126,17 @@ def test_a_terminal_is_asked_until_the_form_is_complete(folder: Path) -> None:  
         if not data:
             break
         shown += data
-        if shown.endswith(b": ") and asked < len(answers):
-            os.write(terminal, answers[asked].encode() + b"\n")
-            asked += 1
+        if shown.endswith(b": ") and left:
+            text = left.pop(0)
+            os.write(terminal, (text if text < " " and text else f"{text}\n").encode())
     _, status = os.waitpid(pid, 0)
-    text = shown.decode()
-    assert os.waitstatus_to_exitcode(status) == 0, text
+    return os.waitstatus_to_exitcode(status), shown.decode()
+
+
+def test_a_terminal_is_asked_until_the_form_is_complete(folder: Path) -> None:  # R10
+    # two of them wrong; an empty one keeps what is assumed
+    code, text = answer(folder, "model.py:MLP", "x", "16", "", "maybe", "true", "32")
+    assert code == 0, text
     assert "whole number" in text
     assert "true or false" in text
     saved = profiles(folder)["mlp"]
@@ -140,3 +145,37 @@ def test_a_terminal_is_asked_until_the_form_is_complete(folder: Path) -> None:  
         "args": [{"kind": "tensor", "shape": [32, 784], "dtype": "float32"}, True],
         "kwargs": {},
     }
+
+
+def test_an_interrupt_ends_the_questions_at_once(folder: Path) -> None:
+    code, text = answer(folder, "model.py:MLP", "16", "\x03")
+    assert code == 130, text
+    assert not (folder / "tensorviz.toml").exists()
+
+
+@pytest.mark.parametrize("left_open", ["?", ""])
+def test_an_answer_may_be_left_open(folder: Path, left_open: str) -> None:  # R10
+    code, text = answer(folder, "model.py:net", left_open)
+    assert code == 0, text
+    assert "inputs.args[0].shape" in text
+    assert profiles(folder)["net"]["inputs"] == {
+        "args": [{"kind": "tensor", "shape": "?", "dtype": "float32"}],
+        "kwargs": {},
+    }
+
+
+def test_what_cannot_be_typed_comes_from_a_factory(folder: Path) -> None:  # R10
+    (folder / "train.py").write_text("import jax\n\n\n@jax.jit\ndef step(params, x):\n    return x @ params['w']\n")
+    code, text = answer(folder, "train.py:step", "factory", "setups.py", "example")
+    assert code == 0, text
+    assert '{"params": …, "x": …}' in text  # how to write one
+    assert profiles(folder)["step"]["inputs"] == {"factory": {"file": "setups.py", "callable": "example"}}
+
+
+def test_a_named_dimension_is_asked_for_at_once(folder: Path) -> None:  # R10
+    code, text = answer(folder, "model.py:net", "nonsense", "", "2, n", "long", "7")
+    assert code == 0, text
+    assert "nonsense is a named dimension" in text
+    assert "whole number" in text
+    args = [{"kind": "tensor", "shape": [2, 7], "dtype": "float32"}]
+    assert profiles(folder)["net"]["inputs"] == {"args": args, "kwargs": {}}

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tvls.commands.exits import DONE, MISSING, USAGE
-from tvls.commands.terminal import Terminal, absolute, complain, report, settings, workspace_folder
+from tvls.commands.terminal import Terminal, absolute, complain, read_answer, report, settings, workspace_folder
 from tvls.printable import printable_text
 from tvls.protocol import types as t
 from tvls.protocol import types_environment as te
@@ -101,7 +101,7 @@ async def env_install(session: Session, host: Terminal, arguments: argparse.Name
     plan = await _plan(session, host, arguments, interpreter)
     if not arguments.json:
         print(printable_text(plan.text), flush=True)
-    if plan.changes and not arguments.yes and not await _approved():
+    if plan.changes and not arguments.yes and not _approved():
         if arguments.json:
             _print_json(plan)
         complain("nothing was installed; approve the plan here, or with --yes")
@@ -126,13 +126,11 @@ async def _plan(
     return plan
 
 
-async def _approved() -> bool:
+def _approved() -> bool:
     """Asks where there is somebody to ask."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    print("Install it? [y/N] ", end="", file=sys.stderr, flush=True)
-    answer = await asyncio.to_thread(sys.stdin.readline)
-    return answer.strip().lower() in ("y", "yes")
+    return read_answer("Install it? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _print_json(value: t.Wire) -> None:

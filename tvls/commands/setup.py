@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from tvls.commands.exits import DONE, MISSING, USAGE
-from tvls.commands.terminal import Terminal, absolute, complain, report, workspace_folder
+from tvls.commands.terminal import Terminal, absolute, complain, read_answer, report, workspace_folder
 from tvls.printable import printable_text
 from tvls.protocol import types as t
 from tvls.protocol import types_setup as ts
@@ -20,9 +20,16 @@ from tvls.protocol.errors import TvlsError
 from tvls.session import Session
 from tvls.settings import Settings
 from tvls.setup.form import is_question
+from tvls.setup.placeholders import UNKNOWN
 from tvls.setup.read import SETUP_FILE
 from tvls.uris import to_path, to_uri
 
+_INTRODUCTION: Final = (
+    "Enter takes what stands in brackets; ? leaves a value open, to be filled in later in the file.",
+    "A shape is 2, 3, or batch, 3 with a name for a dimension, or [] for a scalar.",
+    "What cannot be typed, such as parameters or the state of an optimizer, a function of yours can make: factory.",
+    "Ctrl-C ends it, and nothing is saved.",
+)
 _ARRAY: Final = re.compile(r"[A-Za-z_][\w.<> ]*\[.*\]")
 
 
@@ -75,7 +82,8 @@ class _Dialogue:
         if sys.stdin.isatty() and sys.stderr.isatty():
             _say(f"{'Profile' if form.exists else 'New profile'} {form.profile!r} of {form.model}")
             form = await self.ask(form, everything=form.complete and not given)
-        return await self.save(form)
+            return await self.save(form, incomplete=True)
+        return await self.save(form, incomplete=False)
 
     async def form(self) -> ts.SetupForm:
         return await self.session.setup_form(
@@ -86,19 +94,29 @@ class _Dialogue:
         self.changes.append(ts.SetupChange(key=key, text=text))
         return await self.form()
 
-    async def save(self, form: ts.SetupForm) -> int:
+    async def save(self, form: ts.SetupForm, *, incomplete: bool) -> int:
         saved = await self.session.setup_save(
             ts.SetupSaveParams(
-                target=self.target, profile=self.profile, new=self.new, changes=self.changes, version=form.version
+                target=self.target,
+                profile=self.profile,
+                new=self.new,
+                changes=self.changes,
+                version=form.version,
+                incomplete=incomplete,
             )
         )
         path = to_path(self.target.uri)
         print(printable_text(f"saved profile {saved.profile!r} in {to_path(saved.uri)}"))
-        print(printable_text(f"open it: tvls open {_shown(path)}:{self.target.name} --profile {saved.profile}"))
+        if saved.missing:
+            print(printable_text(f"still open, to be filled in there: {', '.join(saved.missing)}"))
+        then = "then open it" if saved.missing else "open it"
+        print(printable_text(f"{then}: tvls open {_shown(path)}:{self.target.name} --profile {saved.profile}"))
         return DONE
 
     async def ask(self, form: ts.SetupForm, *, everything: bool) -> ts.SetupForm:
         """Asks for what lacks, or for all that is not advanced; an empty answer keeps what is there."""
+        for line in _INTRODUCTION:
+            _say(line)
         asked: set[str] = set()
         while True:
             field = next((f for f in form.fields if f.key not in asked and _is_asked(form, f, everything)), None)
@@ -106,20 +124,71 @@ class _Dialogue:
                 return form
             answer = _prompt(form, field)
             asked |= {field.key, *(part.key for part in form.fields if part.parent == field.key)}
-            if not answer:
-                if any(is_question(f) for f in (field, *_parts(form, field))):
-                    _say("  This has to be stated.")
-                    asked.discard(field.key)
+            if answer == UNKNOWN or (not answer and any(is_question(f) for f in (field, *_parts(form, field)))):
+                form = await self.leave_open(form, field)
                 continue
+            if not answer:
+                continue
+            part = _call_of(field)
+            if answer == "factory" and part is not None and field.type not in ("string", "choice"):
+                form = await self.use_factory(form, part)
+                continue
+            before = len(self.changes)
             shape = next((part for part in _parts(form, field) if part.type == "shape"), None)
             key = shape.key if shape is not None and not _ARRAY.fullmatch(answer) else field.key
+            known = {other.key for other in form.fields}
             form = await self.change(key, answer)
             error = _error_at(form, key)
             if error is not None:
                 _say(f"  {error}")
-                self.changes.pop()
+            elif await self.name_lengths(form, known, asked):
                 form = await self.form()
-                asked.discard(field.key)
+                continue
+            del self.changes[before:]
+            form = await self.form()
+            asked.discard(field.key)
+
+    async def leave_open(self, form: ts.SetupForm, field: ts.SetupField) -> ts.SetupForm:
+        """The field as a placeholder of the file."""
+        if any(is_question(f) for f in (field, *_parts(form, field))):
+            return form
+        return await self.change(field.key, "")  # without a value: a placeholder, or the program's own default
+
+    async def use_factory(self, form: ts.SetupForm, part: str) -> ts.SetupForm:
+        what, made = "the model", f"{form.model.rpartition(':')[2]}(…)"
+        if part == "inputs":
+            arguments = [f for f in form.fields if f.group == part and not f.parent and f.key != "inputs.source"]
+            pairs = ", ".join(f'"{argument.label}": …' for argument in arguments)
+            what, made = "the arguments by name", f"{{{pairs}}}"
+        _say(f"  A factory is a function in a Python file of this folder. It returns {what}, such as:")
+        _say("      def example():")
+        _say(f"          return {made}")
+        return await self.change(f"{part}.source", "factory")
+
+    async def name_lengths(self, form: ts.SetupForm, known: set[str], asked: set[str]) -> bool:
+        """Asks for the dimensions that an answer has introduced. False where the person takes them back."""
+        for field in [f for f in form.fields if f.type == "dimension" and f.key not in known]:
+            while True:
+                answer = read_answer(
+                    f"  {field.label} is a named dimension; its length (Enter: state the shape anew): "
+                )
+                if not answer:
+                    raise EOFError
+                if not answer.strip():
+                    return False
+                error = _error_at(await self.change(field.key, answer.strip()), field.key)
+                if error is None:
+                    asked.add(field.key)
+                    break
+                _say(f"  {error}")
+                self.changes.pop()
+        return True
+
+
+def _call_of(field: ts.SetupField) -> str | None:
+    """The call that a field gives an argument of, `init` or `inputs`, unless a factory makes it."""
+    part = field.key.partition(".")[0]
+    return part if part in ("init", "inputs") and not field.key.startswith(f"{part}.factory") else None
 
 
 def _is_asked(form: ts.SetupForm, field: ts.SetupField, everything: bool) -> bool:
@@ -150,10 +219,9 @@ def _prompt(form: ts.SetupForm, field: ts.SetupField) -> str:
     default = field.text if not any(is_question(part) for part in parts) else ""
     if field.type == "tensor" and parts and not default:
         dtype = next((part.text for part in parts if part.type == "dtype"), "")
-        about += f", shape of {dtype}" if dtype else ""
+        about += f", shape of {dtype} such as 2, 3" if dtype else ", such as float32[2, 3]"
     shown = f" [{default or field.default}]" if default or field.default is not None else ""
-    print(printable_text(f"{field.label}{about}{shown}: "), end="", file=sys.stderr, flush=True)
-    line = sys.stdin.readline()
+    line = read_answer(f"{field.label}{about}{shown}: ")
     if not line:
         raise EOFError
     return line.strip()

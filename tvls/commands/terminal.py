@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,8 +37,7 @@ class Terminal:
             return False
         self.done()
         print(f"Opening a graph runs code of {folder} with {interpreter}.", file=sys.stderr)
-        print("Trust this folder? [y/N] ", end="", file=sys.stderr, flush=True)
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        return read_answer("Trust this folder? [y/N] ").strip().lower() in ("y", "yes")
 
     def log(self, level: LogLevel, message: str) -> None:
         if level != "debug":
@@ -69,6 +69,24 @@ class Terminal:
 
     async def edit(self, path: Path, text: str) -> bool:
         return False  # a terminal has no buffers
+
+
+def read_answer(question: str) -> str:
+    """The line that the person answers with its end, empty where the input has ended.
+
+    Ctrl-C raises KeyboardInterrupt at once: what asyncio does with it, cancelling a task, waits for the line.
+    """
+    print(printable_text(question), end="", file=sys.stderr, flush=True)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline()
+    except KeyboardInterrupt:
+        print(file=sys.stderr)  # what comes next starts on a line of its own
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def absolute(path: Path) -> Path:
