@@ -98,7 +98,10 @@ function _G.highlights()
   return #vim.api.nvim_buf_get_extmarks(vim.fn.bufnr('model.py'), ns, 0, -1, {})
 end
 function _G.shapes()
-  local bufnr, found = vim.fn.bufnr('model.py'), vim.empty_dict()
+  return shapes_of('model.py')
+end
+function _G.shapes_of(file)
+  local bufnr, found = vim.fn.bufnr(file), vim.empty_dict()
   for _, outline in ipairs(require('tvls.outline').all()) do
     local ns = require('tvls.outline.shapes').namespace(outline)
     for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(bufnr, ns, 0, -1, { details = true })) do

@@ -194,6 +194,21 @@ def test_interpreters_and_trust(nvim_path: str, folder: Path, tmp_path: Path, mo
         nvim.said("the setting `tvls.interpreter` comes first")
 
 
+def test_inlay_hints_take_the_place_of_shapes(
+    nvim_path: str, folder: Path, tmp_path: Path, models_python: str
+) -> None:  # R25
+    settings = {"interpreter": models_python, "inlayHints": True}
+    with editor(nvim_path, tmp_path / "home", SERVE, settings) as nvim:
+        nvim.lua("vim.lsp.inlay_hint.enable()")
+        open_at(nvim, folder / "scan.py", "def rnn")
+        nvim.command("wincmd p")
+        nvim.wait("vim.inspect(vim.lsp.inlay_hint.get({ bufnr = 0 })):find('float32%[5, 3, 4%]')")
+        assert nvim.lua("return shapes_of('scan.py')") == {}
+        nvim.lua("vim.lsp.inlay_hint.enable(false)")
+        nvim.lua("require('tvls.outline').current():draw()")
+        assert nvim.lua("return shapes_of('scan.py')") != {}
+
+
 def health(nvim: Editor) -> str:
     nvim.command("checkhealth tvls")
     return "\n".join(nvim.lines())

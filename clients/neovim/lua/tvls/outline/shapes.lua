@@ -71,6 +71,16 @@ local function show_age(outline)
   end
 end
 
+---Inlay hints, where the person has turned them on, say the same and more.
+---@param outline tvls.Outline
+---@param bufnr integer
+---@return boolean
+local function has_hints(outline, bufnr)
+  local client = vim.lsp.get_client_by_id(outline.client_id)
+  return vim.lsp.inlay_hint.is_enabled({ bufnr = bufnr })
+    and vim.tbl_get(client and client.settings or {}, 'tvls', 'inlayHints') == true
+end
+
 ---@param outline tvls.Outline
 function M.show(outline)
   if outline.capture.freshness ~= 'fresh' then
@@ -82,7 +92,7 @@ function M.show(outline)
   for bufnr, lines in pairs(shapes(outline)) do
     watch(bufnr)
     marked[bufnr][namespace] = true
-    local count = vim.api.nvim_buf_line_count(bufnr)
+    local count = has_hints(outline, bufnr) and 0 or vim.api.nvim_buf_line_count(bufnr)
     for line, text in pairs(lines) do
       if line < count then
         vim.api.nvim_buf_set_extmark(bufnr, namespace, line, 0, {
