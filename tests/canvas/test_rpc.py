@@ -155,6 +155,26 @@ async def test_a_page_that_does_not_read(daemon: Daemon) -> None:
         assert len(answers) == 202
 
 
+async def test_a_page_that_sends_and_does_not_read(daemon: Daemon) -> None:
+    """Answers have a bound as well, however small each is: no more is taken until they are read."""
+    taken: list[str] = []
+    async with page(daemon, max_queue=1, ping_interval=None) as other:
+        for number in range(400):  # of nearly a megabyte each, which the answer repeats
+            name = f"{number}:" + "x" * 1_000_000
+            try:
+                async with asyncio.timeout(5):
+                    await other.socket.send(json.dumps({"jsonrpc": "2.0", "id": name, "method": "nothing"}))
+            except TimeoutError:
+                break
+            taken.append(name)
+        assert len(taken) < 200
+        for name in taken:
+            answer = json.loads(await asyncio.wait_for(other.socket.recv(), 30))
+            assert (answer["id"], answer["error"]["code"]) == (name, -32601)
+    async with page(daemon) as again:
+        await again.attach()
+
+
 async def test_unknown_page(daemon: Daemon) -> None:
     async with page(daemon) as it:
         refused = await it.error("tvls/canvas/attach", {"page": "0" * 16})

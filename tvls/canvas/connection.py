@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import deque
 from functools import partial
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OVERLOAD: Final = 64 * 1024 * 1024
-"""Unread bytes beyond which results are refused and notifications dropped: the page does not read."""
+"""Unread bytes beyond which results are refused, notifications dropped and no more is taken: the page does not read."""
 RUNNING: Final = 256
 """Requests that one page may have running."""
 
@@ -57,6 +56,7 @@ class Connection:
         self._outbox: deque[bytes] = deque()
         self._waiting = 0
         self._filled = asyncio.Event()
+        self._room = asyncio.Event()
         self._calls = Calls(self._send, lambda: self._waiting > OVERLOAD)
         self.page: Page | None = None
         self.captures: dict[str, t.CaptureInfo] = {}
@@ -79,6 +79,9 @@ class Connection:
                     self._receive(message.encode("utf-8", "replace"))
                 else:
                     await self._socket.close(1003, "text only")
+                while self._waiting > OVERLOAD:  # even an error is an answer
+                    self._room.clear()
+                    await self._room.wait()
         except ConnectionClosed as end:
             logger.debug("a page left: %s", end)
         finally:
@@ -99,7 +102,7 @@ class Connection:
         self._filled.set()
 
     async def _write(self) -> None:
-        with contextlib.suppress(ConnectionClosed):
+        try:
             while True:
                 await self._filled.wait()
                 self._filled.clear()
@@ -107,6 +110,10 @@ class Connection:
                     body = self._outbox.popleft()
                     await self._socket.send(body, text=True)
                     self._waiting -= len(body)
+                    self._room.set()
+        except ConnectionClosed:  # nobody waits for anything any more
+            self._waiting = 0
+            self._room.set()
 
     # --- from the page -----------------------------------------------------------------------------------------------
 
