@@ -44,6 +44,9 @@ class FrameTable:
             self._table.append(make_frame(place, function, line, column, end_line, end_column))
         return index
 
+    def at(self, index: int) -> Frame:
+        return self._table[index]
+
     def table(self) -> List[Frame]:
         return self._table
 

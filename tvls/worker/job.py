@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, Protocol
 
+from tvls.capture.document import Frame
 from tvls.capture.limits import Limits
 from tvls.worker.classes import class_of
 
@@ -58,6 +59,10 @@ class FrameRegistry(Protocol):
         end_column: Optional[int],
     ) -> int:
         """Interned index of a source frame; `line` is 1-based, columns are UTF-8 byte offsets."""
+        ...
+
+    def at(self, index: int) -> Frame:
+        """The frame of an index."""
         ...
 
 

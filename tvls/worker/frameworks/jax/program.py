@@ -15,7 +15,7 @@ from tvls.worker.frameworks.jax.internals import argument_names, traced_name
 from tvls.worker.frameworks.jax.modules import Modules, Path
 from tvls.worker.frameworks.jax.params import SMALL, aval_data, encode_params, numbers
 from tvls.worker.frameworks.jax.scopes import Scopes
-from tvls.worker.frameworks.jax.stacks import Frames, make_stacks
+from tvls.worker.frameworks.jax.stacks import Frames, Stack, make_stacks
 from tvls.worker.job import FrameRegistry
 
 OPAQUE = "opaque_kernel"
@@ -66,7 +66,7 @@ class Shared:
 
     limits: Limits
     modules: Modules
-    stack: Callable[[Any, Frames], Frames]
+    stack: Callable[[Any, Frames], Stack]
     operations: int
     values: int
     scopes: List[int]
@@ -217,7 +217,9 @@ def expand(shared: Shared, graph: Graph, jaxpr: Any, env: Environment, scope: in
         source: Any = eqn.source_info
         producers = _producers(graph, env, eqn)
         inside = graph.scopes.enter(scope, source.name_stack, producers)
-        frames = shared.stack(source.traceback, outer)
+        frames, calls = shared.stack(source.traceback, outer)
+        if calls:
+            inside = graph.scopes.call(inside, calls, producers)
         inner = expansion(eqn)
         if inner is None:
             graph.scopes.order.add_operation(inside, producers)

@@ -56,6 +56,21 @@ class Scopes:
         self._alive.append(name_stack)
         return index
 
+    def call(self, parent: int, functions: Sequence[str], producers: Sequence[int]) -> int:
+        """Index of the scope for calls of library functions inside `parent`. Inside of a module the module is enough:
+        what its library does to run it says nothing of the model."""
+        if self._paths[parent]:
+            return parent
+        index, joining = parent, True
+        for name in functions:
+            key = (index, f"{name}()")
+            found = self._named.get(key) if joining else None
+            joining = found is not None and self.order.joinable(found, producers) == self.order.depth(found)
+            if not joining or found is None:
+                found = self._named[key] = self._add(index, {"kind": "call", "name": name}, self._paths[index])
+            index = found
+        return index
+
     def open(self, parent: int, kind: str, name: str) -> int:
         """Index of a new scope for one expanded call."""
         return self._add(parent, {"kind": kind, "name": name}, self._paths[parent])

@@ -8,8 +8,10 @@ The machinery that every equation passes through alike is left out; library func
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Tuple
+import sys
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from tvls.capture.document import Frame
 from tvls.worker.frames import CodePositions
 from tvls.worker.job import FrameRegistry
 
@@ -35,14 +37,25 @@ _INTERCEPTION = (os.path.join("flax", "linen", "module.py"), frozenset(("run_int
 Frames = Tuple[int, ...]
 
 
-def make_stacks(frames: FrameRegistry) -> Callable[[Any, Frames], Frames]:
-    """A function from an equation's traceback and the enclosing call's frames to frame indices, innermost first."""
+class Stack(NamedTuple):
+    frames: Frames
+    """Indices, innermost first: those of the equation's own function, then those of the enclosing call."""
+    calls: Tuple[str, ...]
+    """The library functions that the equation's own function called on the way to it, outermost first."""
+
+
+_NO_CALLS: Tuple[str, ...] = ()
+
+
+def make_stacks(frames: FrameRegistry) -> Callable[[Any, Frames], Stack]:
+    """A function from an equation's traceback and the enclosing call's frames to its stack."""
     by_position: Dict[Tuple[int, int], int] = {}
-    by_traceback: Dict[Any, Frames] = {}
+    by_traceback: Dict[Any, Stack] = {}
+    in_library: Dict[int, Optional[str]] = {}
     alive: List[Any] = []  # code objects whose id is a key of by_position
     positions = CodePositions()
 
-    def resolve(traceback: Any) -> Frames:
+    def resolve(traceback: Any) -> Stack:
         codes, offsets = traceback.raw_frames()
         found: List[int] = []
         for code, offset in zip(codes, offsets, strict=True):
@@ -55,17 +68,49 @@ def make_stacks(frames: FrameRegistry) -> Callable[[Any, Frames], Frames]:
                 found.append(index)
             elif index == _CUT:
                 break
-        return tuple(found)
+        return Stack(tuple(found), calls(found))
 
-    def stack(traceback: Any, outer: Frames) -> Frames:
+    def calls(found: List[int]) -> Tuple[str, ...]:
+        names: List[str] = []
+        for index in found:
+            if index not in in_library:
+                in_library[index] = _library_function(frames.at(index))
+            name = in_library[index]
+            if name is None:
+                continue
+            if not name:  # the program's own line, which called all that stands inside it
+                return tuple(reversed(names[-_MOST_CALLS:]))
+            if not names or names[-1] != name:
+                names.append(name)
+        return _NO_CALLS  # no line of the program is in it
+
+    def stack(traceback: Any, outer: Frames) -> Stack:
         if traceback is None:
-            return outer
+            return Stack(outer, _NO_CALLS)
         inner = by_traceback.get(traceback)
         if inner is None:
             inner = by_traceback[traceback] = resolve(traceback)
-        return inner + outer if outer else inner
+        return Stack(inner.frames + outer, inner.calls) if outer else inner
 
     return stack
+
+
+_MOST_CALLS = 4
+_FRAMEWORKS = ("jax", "jaxlib", "flax", "numpy", "scipy", "haiku", "equinox", "opt_einsum", "ml_dtypes")
+_DECORATORS = ("jaxtyping", "beartype", "typeguard", "wrapt")
+_NO_LIBRARY = frozenset((*_FRAMEWORKS, *_DECORATORS))
+"""Packages whose functions are no scopes: JAX itself, those whose modules are, and those that only wrap."""
+
+
+def _library_function(frame: Frame) -> Optional[str]:
+    """Name of the library function that a frame is in; empty for one of the program, None for what says nothing."""
+    if frame["workspace"]:
+        return ""
+    package, separator, _ = frame["path"].partition("/")
+    if not separator or package in _NO_LIBRARY or package in sys.stdlib_module_names or package.startswith("<"):
+        return None
+    name = frame["function"].partition(".<locals>")[0]
+    return None if name.startswith("<") else name
 
 
 def _intern(frames: FrameRegistry, positions: CodePositions, code: Any, offset: int) -> int:
