@@ -3,6 +3,7 @@
 import {
   type Cell,
   type Group,
+  nameOf,
   newCell,
   newPart,
   newPort,
@@ -54,14 +55,21 @@ interface Oriented {
   reversed: boolean;
 }
 
+export interface Stacking {
+  /** Where a box stands from left to right. */
+  columns: (id: string) => number;
+  /** Of each box of the previous layout, the first one of its column; "" for one that stood alone. */
+  before?: ReadonlyMap<string, string>;
+}
+
 /**
- * `columns` tells where a box stands from left to right, so that boxes with different neighbours, which would make a row
- * too wide, are stacked with those beside them; without it they are not stacked, but `crowded` is set.
+ * With `stacking`, boxes with different neighbours that would make a row too wide are stacked with those beside them;
+ * without it they are not stacked, but `crowded` is set.
  */
 export function buildHierarchy(
   nodes: readonly LayoutNode[],
   edges: readonly LayoutEdge[],
-  columns?: (id: string) => number,
+  stacking?: Stacking,
 ): Hierarchy {
   const { root, items } = readTree(nodes);
   const loops: LayoutEdge[] = [];
@@ -84,12 +92,19 @@ export function buildHierarchy(
       if (child.isGroup) pending.push(child);
     }
   }
-  const { stacks, crowded } = findStacks(order, oriented, columns);
+  const { stacks, crowded } = findStacks(order, oriented, stacking);
   const cellOf = new Map<string, Cell>();
   for (const item of order) makeCells(item, stacks, cellOf);
   for (const loop of loops) cellOf.get(loop.source)?.loops.push(loop.id);
-  const made: Made = { entered: new Set(oriented.map((one) => one.lower)), ports: new Map(), segments: new Map() };
+  const made: Made = {
+    entered: new Set(oriented.map((one) => one.lower)),
+    ports: new Map(),
+    segments: new Map(),
+    norths: new Map(),
+    souths: new Map(),
+  };
   const routes = oriented.map((one) => makeRoute(one, made));
+  for (let i = order.length - 1; i >= 0; i--) nameBorders((order[i] as Item).group as Group);
   for (const item of order) split(item.group as Group);
   return {
     root: root.group as Group,
@@ -206,7 +221,7 @@ function orient(oriented: Oriented[]): void {
 function findStacks(
   groups: Item[],
   oriented: Oriented[],
-  columns: ((id: string) => number) | undefined,
+  stacking: Stacking | undefined,
 ): { stacks: Map<Item, Item[]>; crowded: boolean } {
   let crowded = false;
   const flowsIn = new Set<Item>();
@@ -235,6 +250,7 @@ function findStacks(
   for (const group of groups) {
     if (group.children.length < STACK_FROM) continue;
     const alike = new Map<string, Item[]>();
+    const kept = new Map<string, Item[]>();
     const spread: Record<string, Item[]> = { first: [], last: [] };
     for (const item of group.children) {
       const node = item.node as LayoutNode;
@@ -244,19 +260,23 @@ function findStacks(
       if (source === sink && node.rank === undefined) continue;
       const side = source ? "first" : sink ? "last" : "";
       if (side === "") continue;
+      const first = stacking?.before?.get(node.id);
+      if (first !== undefined) {
+        if (first !== "") append(kept, `${side} ${node.rank ?? ""} ${first}`, item);
+        continue;
+      }
       const key = `${side} ${node.rank ?? ""} ${[...(neighbours.get(item) ?? [])].sort().join(" ")}`;
-      const known = alike.get(key);
-      if (known === undefined) alike.set(key, [item]);
-      else known.push(item);
+      append(alike, key, item);
       if (node.rank !== undefined || (neighbours.get(item)?.size ?? 0) > 1) (spread[side] as Item[]).push(item);
     }
+    for (const column of kept.values()) for (const item of column) stacks.set(item, column);
     for (const set of alike.values()) if (set.length >= STACK_FROM) stack(set, stacks);
     for (const set of Object.values(spread)) {
       const left = set.filter((item) => !stacks.has(item));
       if (left.length < STACK_SPREAD_FROM) continue;
       crowded = true;
-      if (columns === undefined) continue;
-      const at = new Map(left.map((item) => [item, columns((item.node as LayoutNode).id)]));
+      if (stacking === undefined) continue;
+      const at = new Map(left.map((item) => [item, stacking.columns((item.node as LayoutNode).id)]));
       stack(
         left.sort((p, q) => (at.get(p) as number) - (at.get(q) as number)),
         stacks,
@@ -264,6 +284,12 @@ function findStacks(
     }
   }
   return { stacks, crowded };
+}
+
+function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const known = lists.get(key);
+  if (known === undefined) lists.set(key, [value]);
+  else known.push(value);
 }
 
 function stack(items: Item[], columns: Map<Item, Item[]>): void {
@@ -291,10 +317,11 @@ function newGroup(id: string, cell: Cell | null, node: LayoutNode | null): Group
     minHeight: node === null ? 0 : Math.max(node.headerHeight ?? 0, node.height),
     parts: [],
     single: [],
-    norths: new Map(),
-    souths: new Map(),
+    norths: [],
+    souths: [],
     segments: [],
     cells: [],
+    drawing: null,
     width: 0,
     height: 0,
     x: 0,
@@ -338,23 +365,26 @@ interface Made {
   /** Bottom ports of cells by net: what leaves one place. */
   ports: Map<Cell, Map<string, Port>>;
   segments: Map<Port, Map<Port, Segment>>;
+  /** Border cells by group and net. */
+  norths: Map<Group, Map<string, Cell>>;
+  souths: Map<Group, Map<string, Cell>>;
 }
 
 function makeRoute(one: Oriented, made: Made): Route {
   const { edge, upper, lower, common } = one;
   const net = one.reversed ? `^${edge.id}` : `${(upper.node as LayoutNode).id}\n${edge.value ?? ""}`;
   const weak = !made.entered.has(upper) && !upper.isGroup;
-  const segments: Segment[] = [];
+  const segments: Route["segments"] = [];
 
   let start: Port;
   let at: Port;
   let within: Item;
   if (upper === common) {
-    at = bottomOf(north(upper.group as Group, net, weak));
+    at = bottomOf(north(upper.group as Group, net, weak, made));
     start = at.cell.outer as Port;
     within = upper;
   } else {
-    if (upper.isGroup) at = south(upper.group as Group, net, weak).outer as Port;
+    if (upper.isGroup) at = south(upper.group as Group, net, weak, made).outer as Port;
     else at = leafBottom(upper, net, weak, made);
     start = at;
     within = upper.parent as Item;
@@ -363,13 +393,13 @@ function makeRoute(one: Oriented, made: Made): Route {
   }
   while (within !== common) {
     const group = within.group as Group;
-    const border = south(group, net, weak);
+    const border = south(group, net, weak, made);
     connect(group, at, border.tops[0] as Port, segments, made);
     at = border.outer as Port;
     within = within.parent as Item;
   }
   if (lower === common) {
-    const border = south(common.group as Group, net, weak);
+    const border = south(common.group as Group, net, weak, made);
     const end = border.tops[0] as Port;
     connect(common.group as Group, at, end, segments, made);
     return { edge, segments, start, end: border.outer as Port, reversed: one.reversed };
@@ -377,13 +407,13 @@ function makeRoute(one: Oriented, made: Made): Route {
   const inner: Item[] = [];
   for (let item = lower.parent as Item; item !== common; item = item.parent as Item) inner.push(item);
   for (let i = inner.length - 1; i >= 0; i--) {
-    const border = north((inner[i] as Item).group as Group, net, weak);
+    const border = north((inner[i] as Item).group as Group, net, weak, made);
     connect(within.group as Group, at, border.outer as Port, segments, made);
     at = bottomOf(border);
     within = inner[i] as Item;
   }
   let end: Port;
-  if (lower.isGroup) end = north(lower.group as Group, net, weak).outer as Port;
+  if (lower.isGroup) end = north(lower.group as Group, net, weak, made).outer as Port;
   else {
     const cell = lower.cell as Cell;
     end = newPort(cell, weak);
@@ -415,35 +445,42 @@ function leafBottom(item: Item, net: string, weak: boolean, made: Made): Port {
   return port;
 }
 
-function north(group: Group, net: string, weak: boolean): Cell {
-  let border = group.norths.get(net);
+function north(group: Group, net: string, weak: boolean, made: Made): Cell {
+  return border("north", group, net, weak, made.norths);
+}
+
+function south(group: Group, net: string, weak: boolean, made: Made): Cell {
+  return border("south", group, net, weak, made.souths);
+}
+
+function border(kind: "north" | "south", group: Group, net: string, weak: boolean, made: Made["norths"]): Cell {
+  let known = made.get(group);
+  if (known === undefined) {
+    known = new Map();
+    made.set(group, known);
+  }
+  let border = known.get(net);
   if (border === undefined) {
-    border = newCell("north", `${group.id}\n${net}\nnorth`);
-    border.bottoms.push(newPort(border, weak));
+    border = newCell(kind, `${group.id}\n${kind}\n${net}`);
+    const port = newPort(border, weak);
     const cell = group.cell as Cell;
     border.outer = newPort(cell, weak);
     border.outer.inner = border;
-    cell.tops.push(border.outer);
-    group.norths.set(net, border);
+    if (kind === "north") {
+      border.bottoms.push(port);
+      cell.tops.push(border.outer);
+      group.norths.push(border);
+    } else {
+      border.tops.push(port);
+      cell.bottoms.push(border.outer);
+      group.souths.push(border);
+    }
+    known.set(net, border);
   }
   return border;
 }
 
-function south(group: Group, net: string, weak: boolean): Cell {
-  let border = group.souths.get(net);
-  if (border === undefined) {
-    border = newCell("south", `${group.id}\n${net}\nsouth`);
-    border.tops.push(newPort(border, weak));
-    const cell = group.cell as Cell;
-    border.outer = newPort(cell, weak);
-    border.outer.inner = border;
-    cell.bottoms.push(border.outer);
-    group.souths.set(net, border);
-  }
-  return border;
-}
-
-function connect(group: Group, from: Port, to: Port, segments: Segment[], made: Made): void {
+function connect(group: Group, from: Port, to: Port, segments: Route["segments"], made: Made): void {
   let known = made.segments.get(from);
   if (known === undefined) {
     known = new Map();
@@ -451,12 +488,58 @@ function connect(group: Group, from: Port, to: Port, segments: Segment[], made: 
   }
   let segment = known.get(to);
   if (segment === undefined) {
-    segment = { from, to, weight: 0, links: [] };
+    segment = { from, to, weight: 0, links: [], points: [], labelSide: 0 };
     known.set(to, segment);
     group.segments.push(segment);
   }
   segment.weight++;
-  segments.push(segment);
+  segments.push({ group, segment });
+}
+
+/**
+ * Border cells get names and an order by what they lead to inside, the same whatever the other end is: expanding that
+ * changes nothing here. The groups inside must have been named.
+ */
+function nameBorders(group: Group): void {
+  group.cells.forEach((cell, i) => {
+    cell.index = i;
+    cell.tops.forEach((port, k) => {
+      port.index = k;
+    });
+    cell.bottoms.forEach((port, k) => {
+      port.index = k;
+    });
+  });
+  const inner = new Map<Cell, Port>();
+  for (const { from, to } of group.segments) {
+    if (from.cell.kind === "north") inner.set(from.cell, firstOf(inner.get(from.cell), to));
+    if (to.cell.kind === "south") inner.set(to.cell, firstOf(inner.get(to.cell), from));
+  }
+  const sort = (cells: Cell[], ports: Port[]): void => {
+    cells.sort((p, q) => comparePorts(inner.get(p), inner.get(q)));
+    cells.forEach((border, i) => {
+      const port = inner.get(border);
+      if (port !== undefined) border.key = `${group.id}\n${border.kind}\n${nameOf(port)}`;
+      border.index = i;
+      ports[i] = border.outer as Port;
+    });
+  };
+  if (group.cell !== null) {
+    sort(group.norths, group.cell.tops);
+    sort(group.souths, group.cell.bottoms);
+  }
+  group.segments.sort((p, q) => comparePorts(p.from, q.from) || comparePorts(p.to, q.to));
+}
+
+function firstOf(a: Port | undefined, b: Port): Port {
+  return comparePorts(a, b) <= 0 ? (a as Port) : b;
+}
+
+const KINDS = { north: 0, node: 1, stack: 1, dummy: 1, south: 2 };
+
+function comparePorts(a: Port | undefined, b: Port | undefined): number {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
+  return KINDS[a.cell.kind] - KINDS[b.cell.kind] || a.cell.index - b.cell.index || a.index - b.index;
 }
 
 /** Cells → the part that touches the border or has first and last boxes, parts of their own, and single cells. */
@@ -479,7 +562,7 @@ function split(group: Group): void {
     if (a !== b) leader.set(b, a);
   }
   const inMain = new Set<Cell>();
-  for (const border of [...group.norths.values(), ...group.souths.values()]) inMain.add(find(border));
+  for (const border of [...group.norths, ...group.souths]) inMain.add(find(border));
   for (const cell of group.cells) if (cell.rank !== null) inMain.add(find(cell));
   const partOf = new Map<Cell, Part>();
   // A group that only its own contents are connected with has ports, too.
@@ -496,6 +579,6 @@ function split(group: Group): void {
     }
     cell.part = part;
   }
-  for (const border of [...group.norths.values(), ...group.souths.values()]) border.part = main;
+  for (const border of [...group.norths, ...group.souths]) border.part = main;
   group.parts = [main, ...partOf.values()];
 }

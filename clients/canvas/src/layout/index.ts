@@ -8,10 +8,11 @@
 
 import { buildHierarchy, type Hierarchy } from "./hierarchy.js";
 import { assignLayers } from "./layers.js";
-import type { Group, Part } from "./model.js";
+import { hint, recall, remember } from "./memory.js";
+import type { Group } from "./model.js";
 import { orderCells, sketchOrder } from "./order.js";
 import { placeGroup } from "./place.js";
-import { boxesOf, orderOf, pathsOf } from "./route.js";
+import { boxesOf, pathsOf } from "./route.js";
 import type { Box, LayoutEdge, LayoutNode, LayoutOptions, LayoutResult } from "./types.js";
 
 export type * from "./types.js";
@@ -29,43 +30,42 @@ export function layout(
   edges: readonly LayoutEdge[],
   options: LayoutOptions = {},
 ): LayoutResult {
-  const before = options.previous;
-  let hierarchy: Hierarchy;
-  if (before !== undefined) {
-    hierarchy = order(
-      buildHierarchy(nodes, edges, (id) => middle(before.boxes.get(id))),
-      before,
-    );
-  } else {
-    hierarchy = buildHierarchy(nodes, edges);
-    if (!hierarchy.crowded) order(hierarchy);
-    else {
-      for (const group of hierarchy.groups) assignLayers(group);
-      sketchOrder(hierarchy.groups);
-      const { cellOf } = hierarchy;
-      hierarchy = order(buildHierarchy(nodes, edges, (id) => cellOf.get(id)?.pos ?? 0));
-    }
-  }
+  const { previous } = options;
+  const hierarchy = previous === undefined ? orderAnew(nodes, edges) : orderAgain(nodes, edges, previous);
   const { groups, root } = hierarchy;
-  for (let i = groups.length - 1; i >= 0; i--) placeGroup(groups[i] as Group);
-  const owner = new Map<Part, Group>();
-  const boxes = boxesOf(groups, owner);
-  const paths = pathsOf(hierarchy, boxes, owner);
-  return { boxes, edges: paths, width: root.width, height: root.height, order: orderOf(groups) };
+  for (let i = groups.length - 1; i >= 0; i--) if (groups[i]?.drawing === null) placeGroup(groups[i] as Group);
+  const boxes = boxesOf(groups);
+  const paths = pathsOf(hierarchy, boxes);
+  return {
+    boxes,
+    edges: paths,
+    width: root.width,
+    height: root.height,
+    memory: remember(hierarchy, previous?.memory),
+  };
 }
 
-function order(hierarchy: Hierarchy, previous?: LayoutResult): Hierarchy {
-  const { groups } = hierarchy;
-  for (const group of groups) assignLayers(group);
-  if (previous !== undefined) {
-    for (const group of groups) {
-      for (const part of group.parts) {
-        for (const layer of part.layers)
-          for (const cell of layer) cell.hint = previous.order.get(cell.key) ?? Number.NaN;
-      }
-    }
+function orderAnew(nodes: readonly LayoutNode[], edges: readonly LayoutEdge[]): Hierarchy {
+  let hierarchy = buildHierarchy(nodes, edges);
+  for (const group of hierarchy.groups) assignLayers(group);
+  if (hierarchy.crowded) {
+    sketchOrder(hierarchy.groups);
+    const { cellOf } = hierarchy;
+    hierarchy = buildHierarchy(nodes, edges, { columns: (id) => cellOf.get(id)?.pos ?? 0 });
+    for (const group of hierarchy.groups) assignLayers(group);
   }
-  orderCells(groups);
+  orderCells(hierarchy.groups);
+  return hierarchy;
+}
+
+function orderAgain(nodes: readonly LayoutNode[], edges: readonly LayoutEdge[], previous: LayoutResult): Hierarchy {
+  const { boxes, memory } = previous;
+  const hierarchy = buildHierarchy(nodes, edges, { columns: (id) => middle(boxes.get(id)), before: memory.columns });
+  recall(hierarchy.groups, memory);
+  const changed = hierarchy.groups.filter((group) => group.drawing === null);
+  for (const group of changed) assignLayers(group);
+  hint(changed, memory, (id) => boxes.get(id)?.width ?? Number.NaN);
+  if (changed.length > 0) orderCells(changed);
   return hierarchy;
 }
 

@@ -1,6 +1,6 @@
 /** Cells → layers, with a dummy wherever an edge passes one. */
 
-import { type Cell, type Group, type Link, newCell, newPort, type Part, type Port, type Segment } from "./model.js";
+import { type Cell, type Group, type Link, nameOf, newCell, newPort, type Part, type Port, type Segment } from "./model.js";
 
 export function assignLayers(group: Group): void {
   const byPart = new Map<Part, { cells: Cell[]; segments: Segment[]; norths: Cell[]; souths: Cell[] }>();
@@ -8,8 +8,8 @@ export function assignLayers(group: Group): void {
   for (const cell of group.cells) if (cell.part !== null) byPart.get(cell.part)?.cells.push(cell);
   for (const segment of group.segments) byPart.get(segment.from.cell.part as Part)?.segments.push(segment);
   const main = byPart.get(group.parts[0] as Part);
-  main?.norths.push(...group.norths.values());
-  main?.souths.push(...group.souths.values());
+  main?.norths.push(...group.norths);
+  main?.souths.push(...group.souths);
   for (const [part, { cells, segments, norths, souths }] of byPart) {
     rankCells(cells, segments);
     const first = norths.length > 0 ? 1 : 0;
@@ -93,7 +93,7 @@ function makeLinks(part: Part, segment: Segment): void {
   for (let layer = start + 1; layer < to.cell.layer; layer++) {
     let dummy = from.trunk[layer - start - 1];
     if (dummy === undefined) {
-      dummy = newCell("dummy", `${from.cell.key}\n${from.cell.bottoms.indexOf(from)}\n${layer - start}`);
+      dummy = newCell("dummy", `${nameOf(from)}\n${layer - start}`);
       dummy.layer = layer;
       dummy.part = part;
       dummy.tops.push(newPort(dummy, weak));

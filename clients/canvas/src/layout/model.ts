@@ -7,6 +7,8 @@ export interface Part {
   layers: Cell[][];
   /** The previous layout ordered all of it. */
   settled: boolean;
+  /** It ordered little of it. */
+  fresh: boolean;
   /** Filled by `placePart`. */
   width: number;
   height: number;
@@ -27,10 +29,12 @@ export interface Group {
   parts: Part[];
   /** Children that nothing connects to anything; laid out as a grid. */
   single: Cell[];
-  norths: Map<string, Cell>;
-  souths: Map<string, Cell>;
+  norths: Cell[];
+  souths: Cell[];
   segments: Segment[];
   cells: Cell[];
+  /** The one of a layout before, where nothing in it has changed: it is not made again. */
+  drawing: Drawing | null;
   width: number;
   height: number;
   /** Absolute, of the box. */
@@ -48,6 +52,8 @@ export interface Cell {
   kind: CellKind;
   /** Same in two layouts for the same thing. */
   key: string;
+  /** Among the cells, or the border cells of one side, of its group. */
+  index: number;
   /** One for a node, several for a stack, none otherwise. */
   nodes: LayoutNode[];
   /** The contents of an expanded group. */
@@ -57,6 +63,8 @@ export interface Cell {
   rank: "first" | "last" | null;
   /** Whether the order of its top ports is ours to choose. */
   freeTops: boolean;
+  /** The previous layout had these top ports in this order. */
+  topsKnown: boolean;
   tops: Port[];
   bottoms: Port[];
   layer: number;
@@ -69,11 +77,12 @@ export interface Cell {
   /** With the strip of labels below the box. */
   height: number;
   loops: string[];
-  /** Axis, and top of the box, within the part. */
+  /** Axis, and top of the box, within the part; within the group once that is placed. */
   x: number;
   y: number;
-  /** Horizontal place in the previous layout. */
+  /** Horizontal place in the previous layout; not a number where it has none. */
   hint: number;
+  widthBefore: number;
   part: Part | null;
   up: Link | null;
   down: Link | null;
@@ -83,6 +92,8 @@ export interface Port {
   cell: Cell;
   /** From the axis of the cell. */
   dx: number;
+  /** Among the ports of its side of its cell, as made: that of the operand. */
+  index: number;
   /** Place among the ports of its side of its layer. */
   rank: number;
   links: Link[];
@@ -114,12 +125,34 @@ export interface Segment {
   to: Port;
   weight: number;
   links: Link[];
+  /** x and y in turn, within the group; filled when that is placed. */
+  points: number[];
+  /** On which side of its beginning the label stands; 0 where there is none. */
+  labelSide: -1 | 0 | 1;
+}
+
+/** What a group looks like inside, for a group with the same contents: in the order of its cells and segments. */
+export interface Drawing {
+  /** Stands for it in the contents of the group around it. */
+  id: number;
+  width: number;
+  height: number;
+  /** How many numbers it holds. */
+  size: number;
+  /** x and y of each cell in turn. */
+  cells: number[];
+  /** Indices of border cells from left to right, and their x. */
+  norths: { index: number; x: number }[];
+  souths: { index: number; x: number }[];
+  segments: { points: number[]; labelSide: -1 | 0 | 1 }[];
+  /** Horizontal places by key, of long lines and of operands too. */
+  hints: ReadonlyMap<string, number>;
 }
 
 export interface Route {
   edge: LayoutEdge;
   /** From the upper end to the lower one. */
-  segments: Segment[];
+  segments: { group: Group; segment: Segment }[];
   start: Port;
   end: Port;
   /** The edge points upwards: its source is the lower end. */
@@ -127,18 +160,20 @@ export interface Route {
 }
 
 export function newPart(): Part {
-  return { layers: [], settled: false, width: 0, height: 0, x: 0, y: 0, layerTop: [], layerBottom: [] };
+  return { layers: [], settled: false, fresh: true, width: 0, height: 0, x: 0, y: 0, layerTop: [], layerBottom: [] };
 }
 
 export function newCell(kind: CellKind, key: string, nodes: LayoutNode[] = []): Cell {
   return {
     kind,
     key,
+    index: 0,
     nodes,
     group: null,
     outer: null,
     rank: null,
     freeTops: false,
+    topsKnown: false,
     tops: [],
     bottoms: [],
     layer: 0,
@@ -151,6 +186,7 @@ export function newCell(kind: CellKind, key: string, nodes: LayoutNode[] = []): 
     x: 0,
     y: 0,
     hint: Number.NaN,
+    widthBefore: Number.NaN,
     part: null,
     up: null,
     down: null,
@@ -158,9 +194,14 @@ export function newCell(kind: CellKind, key: string, nodes: LayoutNode[] = []): 
 }
 
 export function newPort(cell: Cell, weak: boolean): Port {
-  return { cell, dx: 0, rank: 0, links: [], inner: null, trunk: [], label: null, node: null, weak };
+  return { cell, dx: 0, index: 0, rank: 0, links: [], inner: null, trunk: [], label: null, node: null, weak };
 }
 
 export function isLine(cell: Cell): boolean {
   return cell.kind === "dummy" || cell.kind === "north" || cell.kind === "south";
+}
+
+/** Of a port among all of its group. */
+export function nameOf(port: Port): string {
+  return port.inner?.key ?? `${port.cell.key}\n${port.index}`;
 }

@@ -12,12 +12,14 @@ const MOST_TRIES = 16;
 const CELLS_TRIED = 3000;
 const EXCHANGES = 4;
 
+/** Groups that have a drawing already stay as they are; the others must come with those around them, outer ones first. */
 export function orderCells(groups: Group[]): void {
   const again = start(groups);
   const sweeps = again ? SWEEPS_AGAIN : SWEEPS;
   // Operands keep their order where that costs nothing: only then may they stand as their sources do.
   const kept = search(groups, { freeOperands: false, sweeps });
-  if (kept > 0) search(groups, { freeOperands: true, sweeps, atMost: kept });
+  const anyFresh = groups.some((group) => group.parts.some((part) => part.fresh && part.layers.length > 1));
+  if (kept > 0 && anyFresh) search(groups, { freeOperands: true, sweeps, atMost: kept });
 }
 
 /** A rough order: sweeps alone. */
@@ -32,8 +34,15 @@ function start(groups: Group[]): boolean {
   for (const group of groups) {
     for (const part of group.parts) {
       for (const layer of part.layers) startOrder(layer);
-      part.settled = part.layers.every((layer) => layer.every(isKnown));
-      again ||= part.layers.some((layer) => layer.some(isKnown));
+      let known = 0;
+      let size = 0;
+      for (const layer of part.layers) {
+        size += layer.length;
+        for (const cell of layer) if (isKnown(cell)) known++;
+      }
+      part.settled = known === size;
+      part.fresh = known < size / 2;
+      again ||= known > 0;
     }
   }
   for (const group of groups) syncBorders(group);
@@ -68,7 +77,7 @@ function search(
     for (const group of groups) {
       for (const part of group.parts) {
         if (part.settled) continue;
-        if (round === 0) better = refine(group, part, freeOperands) || better;
+        if (round === 0 && part.fresh) better = refine(group, part, freeOperands) || better;
         better = exchange(part, freeOperands) || better;
       }
     }
@@ -79,6 +88,10 @@ function search(
   if (saved !== null) restore(groups, saved);
   for (const group of groups) rankGroup(group);
   return best;
+}
+
+function movesTops(cell: Cell, freeOperands: boolean): boolean {
+  return !cell.topsKnown && (cell.freeTops || freeOperands);
 }
 
 function isKnown(cell: Cell): boolean {
@@ -231,7 +244,8 @@ function sweepDown(group: Group, freeOperands: boolean): void {
         settle(layer);
       }
       for (const cell of layer) {
-        if (cell.freeTops || freeOperands) sortPorts(cell.tops, upperMean);
+        if (cell.group?.drawing) continue;
+        if (movesTops(cell, freeOperands)) sortPorts(cell.tops, upperMean);
         if (cell.group !== null) {
           setBorder(cell.group.parts[0]?.layers[0], cell.tops);
           sweepDown(cell.group, freeOperands);
@@ -252,6 +266,7 @@ function sweepUp(group: Group): void {
         settle(layer);
       }
       for (const cell of layer) {
+        if (cell.group?.drawing) continue;
         sortPorts(cell.bottoms, lowerMean);
         if (cell.group !== null) {
           setBorder(cell.group.parts[0]?.layers.at(-1), cell.bottoms);
@@ -449,7 +464,7 @@ function sweepWithin(part: Part, down: boolean, freeOperands: boolean, freeBorde
     for (const cell of layer) {
       if (cell.group !== null) continue;
       if (!down) sortPorts(cell.bottoms, lowerMean);
-      else if (cell.freeTops || freeOperands) sortPorts(cell.tops, upperMean);
+      else if (movesTops(cell, freeOperands)) sortPorts(cell.tops, upperMean);
     }
   }
 }
@@ -468,7 +483,7 @@ function exchange(part: Part, freeOperands: boolean): boolean {
   for (const layer of part.layers) {
     for (const cell of layer) {
       if (cell.group !== null) continue;
-      if (cell.freeTops || freeOperands) any = exchangePorts(cell.tops, (link) => link.upper.rank) || any;
+      if (movesTops(cell, freeOperands)) any = exchangePorts(cell.tops, (link) => link.upper.rank) || any;
       any = exchangePorts(cell.bottoms, (link) => link.lower.rank) || any;
     }
     let again = true;

@@ -1,6 +1,6 @@
 /** Ordered layers → coordinates: straight lines first, then every box between its neighbours. */
 
-import { type Cell, type Group, isLine, type Link, type Part, type Port } from "./model.js";
+import { type Cell, type Group, isLine, type Link, type Part, type Port, type Segment } from "./model.js";
 import {
   BORDER_GAP,
   LABEL_GAP,
@@ -49,16 +49,34 @@ export function placeGroup(group: Group): void {
   const top = group.cell === null ? 0 : group.header + PADDING;
   const width = Math.max(shelf.width + 2 * side, group.minWidth);
   const shift = (width - shelf.width) / 2;
-  for (const part of group.parts) {
-    part.x += shift;
-    part.y += top;
-  }
   for (const { cell } of singles) {
     cell.x += shift;
     cell.y += top;
   }
+  for (const part of group.parts) {
+    part.x += shift;
+    part.y += top;
+    for (const layer of part.layers) {
+      for (const cell of layer) {
+        cell.x += part.x;
+        cell.y += part.y;
+      }
+    }
+  }
+  for (const segment of group.segments) trace(segment);
   group.width = width;
   group.height = Math.max(shelf.height + top + (group.cell === null ? 0 : PADDING), group.minHeight);
+}
+
+function trace(segment: Segment): void {
+  const { from, links, points } = segment;
+  const part = from.cell.part as Part;
+  for (const { upper, lower } of links) {
+    points.push(upper.cell.x + upper.dx, part.y + (part.layerBottom[upper.cell.layer] as number));
+    points.push(lower.cell.x + lower.dx, part.y + (part.layerTop[lower.cell.layer] as number));
+  }
+  const ports = from.cell.bottoms;
+  if (from.label !== null) segment.labelSide = ports.length === 2 && ports[0] === from ? -1 : 1;
 }
 
 interface Packed {
@@ -190,7 +208,7 @@ function measure(cell: Cell): void {
     cell.height = cell.group.height;
     for (const port of [...cell.tops, ...cell.bottoms]) {
       const inner = port.inner as Cell;
-      port.dx = (inner.part?.x ?? 0) + inner.x - cell.left;
+      port.dx = inner.x - cell.left;
     }
     return;
   }

@@ -1,17 +1,16 @@
 /** Placed cells → absolute boxes and the lines of edges. */
 
 import type { Hierarchy } from "./hierarchy.js";
-import type { Cell, Group, Link, Part, Port, Route } from "./model.js";
+import type { Group, Port, Route } from "./model.js";
 import { LABEL_GAP, LOOP_WIDTH, STACK_GAP } from "./spacing.js";
-import type { Box, EdgePath, LayoutNode, Point } from "./types.js";
+import type { Box, EdgePath, Point } from "./types.js";
 
-export function boxesOf(groups: Group[], owner: Map<Part, Group>): Map<string, Box> {
+export function boxesOf(groups: Group[]): Map<string, Box> {
   const boxes = new Map<string, Box>();
   for (const group of groups) {
-    for (const part of group.parts) owner.set(part, group);
     for (const cell of group.cells) {
-      const x = group.x + (cell.part?.x ?? 0) + cell.x;
-      let y = group.y + (cell.part?.y ?? 0) + cell.y;
+      const x = group.x + cell.x;
+      let y = group.y + cell.y;
       const inner = cell.group;
       if (inner !== null) {
         inner.x = x - inner.width / 2;
@@ -29,22 +28,21 @@ export function boxesOf(groups: Group[], owner: Map<Part, Group>): Map<string, B
   return boxes;
 }
 
-export function pathsOf(hierarchy: Hierarchy, boxes: Map<string, Box>, owner: Map<Part, Group>): Map<string, EdgePath> {
+export function pathsOf(hierarchy: Hierarchy, boxes: Map<string, Box>): Map<string, EdgePath> {
   const paths = new Map<string, EdgePath>();
-  const place = (port: Port): { x: number; group: Group; part: Part } => {
-    const part = port.cell.part as Part;
-    const group = owner.get(part) as Group;
-    return { x: group.x + part.x + port.cell.x + port.dx, group, part };
-  };
   for (const route of hierarchy.routes) {
     const points: Point[] = [];
-    points.push(...startPoints(route.start, boxes, place));
-    for (const segment of route.segments) for (const link of segment.links) addLink(points, link, place);
-    points.push(...endPoints(route.end, boxes, place));
-    const line = straighten(points);
+    for (const { group, segment } of route.segments) {
+      for (let i = 0; i < segment.points.length; i += 2) {
+        points.push({ x: group.x + (segment.points[i] as number), y: group.y + (segment.points[i + 1] as number) });
+      }
+    }
+    const begin = points[0] as Point;
+    const end = points.at(-1) as Point;
+    const line = straighten([...startPoints(route.start, begin.x, boxes), ...points, ...endPoints(route.end, end.x, boxes)]);
     if (route.reversed) line.reverse();
     const path: EdgePath = { points: line };
-    const label = labelOf(route, boxes, place);
+    const label = labelOf(route, begin.x, boxes);
     if (label !== null) path.label = label;
     paths.set(route.edge.id, path);
   }
@@ -67,46 +65,30 @@ export function pathsOf(hierarchy: Hierarchy, boxes: Map<string, Box>, owner: Ma
   return paths;
 }
 
-type Place = (port: Port) => { x: number; group: Group; part: Part };
-
-function nodeOf(port: Port): LayoutNode | null {
-  return port.node ?? port.cell.nodes[0] ?? null;
+function boxOf(port: Port, boxes: Map<string, Box>): Box {
+  return boxes.get((port.node ?? port.cell.nodes[0])?.id ?? "") as Box;
 }
 
-/** From the lower border of the box to where the first link begins. */
-function startPoints(port: Port, boxes: Map<string, Box>, place: Place): Point[] {
-  const { x, group, part } = place(port);
-  const cell = port.cell;
-  if (port.inner?.kind === "north") return [{ x, y: group.y + part.y + cell.y }];
-  const box = boxes.get(nodeOf(port)?.id ?? "") as Box;
+/** From the border of the box, the upper one of a group that contains the other end, to where the first link begins. */
+function startPoints(port: Port, x: number, boxes: Map<string, Box>): Point[] {
+  const box = boxOf(port, boxes);
+  if (port.inner?.kind === "north") return [{ x, y: box.y }];
   const bottom = box.y + box.height;
-  if (cell.kind !== "stack") return [{ x, y: bottom }];
+  if (port.cell.kind !== "stack") return [{ x, y: bottom }];
   return [
     { x: box.x + box.width / 2, y: bottom },
     { x, y: bottom + STACK_GAP / 2 },
   ];
 }
 
-function endPoints(port: Port, boxes: Map<string, Box>, place: Place): Point[] {
-  const { x, group, part } = place(port);
-  const cell = port.cell;
-  if (port.inner?.kind === "south") return [{ x, y: group.y + part.y + cell.y + cell.height }];
-  const box = boxes.get(nodeOf(port)?.id ?? "") as Box;
-  if (cell.kind !== "stack") return [{ x, y: box.y }];
+function endPoints(port: Port, x: number, boxes: Map<string, Box>): Point[] {
+  const box = boxOf(port, boxes);
+  if (port.inner?.kind === "south") return [{ x, y: box.y + box.height }];
+  if (port.cell.kind !== "stack") return [{ x, y: box.y }];
   return [
     { x, y: box.y - STACK_GAP / 2 },
     { x: box.x + box.width / 2, y: box.y },
   ];
-}
-
-function addLink(points: Point[], link: Link, place: Place): void {
-  const from = place(link.upper);
-  const to = place(link.lower);
-  const top = from.group.y + from.part.y;
-  points.push(
-    { x: from.x, y: top + (from.part.layerBottom[link.upper.cell.layer] as number) },
-    { x: to.x, y: top + (to.part.layerTop[link.lower.cell.layer] as number) },
-  );
 }
 
 /** Without points that the line passes anyway. */
@@ -129,23 +111,10 @@ function straighten(points: Point[]): Point[] {
   return line;
 }
 
-function labelOf(route: Route, boxes: Map<string, Box>, place: Place): Point | null {
-  const { label, cell } = route.start;
-  if (label === null || label.edge !== route.edge.id) return null;
-  const { x } = place(route.start);
-  const box = boxes.get(nodeOf(route.start)?.id ?? "") as Box;
-  const left = cell.bottoms.length === 2 && cell.bottoms[0] === route.start;
-  return { x: left ? x - LABEL_GAP - label.width : x + LABEL_GAP, y: box.y + box.height + LABEL_GAP / 2 };
-}
-
-/** Absolute places of the cells' axes within their group: what the next layout keeps. */
-export function orderOf(groups: Group[]): Map<string, number> {
-  const order = new Map<string, number>();
-  const note = (cell: Cell): void => {
-    order.set(cell.key, cell.x);
-  };
-  for (const group of groups) {
-    for (const part of group.parts) for (const layer of part.layers) layer.forEach(note);
-  }
-  return order;
+function labelOf(route: Route, x: number, boxes: Map<string, Box>): Point | null {
+  const { label } = route.start;
+  const side = route.segments[0]?.segment.labelSide ?? 0;
+  if (label === null || label.edge !== route.edge.id || side === 0) return null;
+  const box = boxOf(route.start, boxes);
+  return { x: side < 0 ? x - LABEL_GAP - label.width : x + LABEL_GAP, y: box.y + box.height + LABEL_GAP / 2 };
 }

@@ -1,3 +1,5 @@
+import type { Memory } from "./memory.js";
+
 /** All lengths are in pixels of the unscaled canvas; y grows downwards. */
 
 export interface Point {
@@ -53,11 +55,14 @@ export interface LayoutResult {
   edges: Map<string, EdgePath>;
   width: number;
   height: number;
-  /** What keeps the next layout like this one: horizontal places of boxes and of long edges within their group. */
-  order: ReadonlyMap<string, number>;
+  /** What keeps the next layout like this one. */
+  memory: Memory;
 }
 
 export interface LayoutOptions {
-  /** The layout before a change: what was left of its sibling stays left of it. */
+  /**
+   * The layout before a change. A group in which nothing changed is drawn as it was, in this layout or in one before it;
+   * elsewhere, what was left of its sibling stays left of it, and moves no further than others need it to.
+   */
   previous?: LayoutResult;
 }

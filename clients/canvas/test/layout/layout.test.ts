@@ -299,7 +299,7 @@ describe("the checks themselves", () => {
     edges: new Map(Object.entries(edges).map(([id, points]) => [id, { points: points.map(([x, y]) => ({ x, y })) }])),
     width: 1000,
     height: 1000,
-    order: new Map(),
+    memory: { drawings: new Map(), latest: new Map(), columns: new Map(), made: 0 },
   });
   const graph: Graph = { nodes: [group("g"), node("a", "g"), node("b"), node("c")], edges: [edge("b", "c")] };
   const good = { g: [0, 0, 100, 100], a: [10, 40, 20, 20], b: [200, 0, 20, 20], c: [200, 100, 20, 20] } as const;
