@@ -19,6 +19,9 @@ import {
   STACK_GUTTER,
 } from "./spacing.js";
 
+/** How much wider than its widest row a drawing may be for the sake of straight lines, and how often it is tried. */
+const WIDTH_MOST = 1.25;
+const CUTS_MOST = 60;
 const RELAXATIONS = 12;
 /** Passes in which blocks that are too close yield to each other. */
 const YIELDS = 6;
@@ -271,56 +274,36 @@ interface Block {
   x: number;
   want: number;
   mass: number;
+  /** Where it stood in the previous layout; not a number where it is new. */
+  before: number;
   /** Blocks right of this one, with the least distance. */
   rights: Block[];
   rightGaps: number[];
   lefts: Block[];
   leftGaps: number[];
+  /** The rows that they are for. */
+  leftLayers: number[];
 }
 
 function placeAcross(part: Part): void {
-  const blockOf = new Map<Cell, Block>();
-  const blocks: Block[] = [];
-  for (const layer of part.layers) {
-    for (const cell of layer) {
-      const up = cell.up;
-      const block: Block =
-        up === null
-          ? { cells: [], x: 0, want: 0, mass: 0, rights: [], rightGaps: [], lefts: [], leftGaps: [] }
-          : (blockOf.get(up.upper.cell) as Block);
-      // `x` of a cell is relative to its block until the end.
-      if (up === null) {
-        blocks.push(block);
-        cell.x = 0;
-      } else cell.x = up.upper.cell.x + up.upper.dx - up.lower.dx;
-      block.cells.push(cell);
-      blockOf.set(cell, block);
-    }
-  }
-  for (const layer of part.layers) {
-    for (let i = 0; i + 1 < layer.length; i++) {
-      const a = layer[i] as Cell;
-      const b = layer[i + 1] as Cell;
-      const left = blockOf.get(a) as Block;
-      const right = blockOf.get(b) as Block;
-      const gap = a.x + a.right + gapBetween(a, b) + b.left - b.x;
-      left.rights.push(right);
-      left.rightGaps.push(gap);
-      right.lefts.push(left);
-      right.leftGaps.push(gap);
-    }
-  }
-  const order = leftToRight(blocks);
+  let blocks = makeBlocks(part);
+  let order = leftToRight(blocks.all);
   pushRight(order);
+  const limit = widestRow(part) * WIDTH_MOST;
+  for (let i = 0; i < CUTS_MOST && extent(order) > limit && cut(order); i++) {
+    blocks = makeBlocks(part);
+    order = leftToRight(blocks.all);
+    pushRight(order);
+  }
   const edge = extent(order);
   for (const block of order) block.want = block.x;
   pushLeft(order, edge);
   for (const block of order) block.x = (block.x + block.want) / 2;
-  relax(order, blockOf);
+  relax(order, blocks.of, part.fresh ? null : recallPlaces(order));
 
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
-  for (const block of blocks) {
+  for (const block of order) {
     for (const cell of block.cells) {
       cell.x += block.x;
       least = Math.min(least, cell.x - cell.left);
@@ -328,7 +311,126 @@ function placeAcross(part: Part): void {
     }
   }
   for (const layer of part.layers) for (const cell of layer) cell.x -= least;
-  part.width = blocks.length === 0 ? 0 : most - least;
+  part.width = order.length === 0 ? 0 : most - least;
+}
+
+function makeBlocks(part: Part): { all: Block[]; of: Map<Cell, Block> } {
+  const of = new Map<Cell, Block>();
+  const all: Block[] = [];
+  for (const layer of part.layers) {
+    for (const cell of layer) {
+      const up = cell.up;
+      const block: Block =
+        up === null
+          ? { cells: [], x: 0, want: 0, mass: 0, before: Number.NaN, rights: [], rightGaps: [], lefts: [], leftGaps: [], leftLayers: [] }
+          : (of.get(up.upper.cell) as Block);
+      // `x` of a cell is relative to its block until the end.
+      if (up === null) {
+        all.push(block);
+        cell.x = 0;
+      } else cell.x = up.upper.cell.x + up.upper.dx - up.lower.dx;
+      block.cells.push(cell);
+      of.set(cell, block);
+    }
+  }
+  part.layers.forEach((layer, l) => {
+    for (let i = 0; i + 1 < layer.length; i++) {
+      const a = layer[i] as Cell;
+      const b = layer[i + 1] as Cell;
+      const left = of.get(a) as Block;
+      const right = of.get(b) as Block;
+      const gap = a.x + a.right + gapBetween(a, b) + b.left - b.x;
+      left.rights.push(right);
+      left.rightGaps.push(gap);
+      right.lefts.push(left);
+      right.leftGaps.push(gap);
+      right.leftLayers.push(l);
+    }
+  });
+  return { all, of };
+}
+
+function widestRow(part: Part): number {
+  let widest = 0;
+  for (const layer of part.layers) {
+    let width = 0;
+    layer.forEach((cell, i) => {
+      width += cell.left + cell.right + (i > 0 ? gapBetween(layer[i - 1] as Cell, cell) : 0);
+    });
+    widest = Math.max(widest, width);
+  }
+  return widest;
+}
+
+/**
+ * Straight lines that hold boxes of different rows apart make a drawing wider than any of its rows. Bends the cheapest
+ * lines of the longest such chain; returns whether there were any.
+ */
+function cut(order: Block[]): boolean {
+  let block = order[0] as Block;
+  for (const other of order) if (other.x > block.x) block = other;
+  const found: { cell: Cell; cost: number }[] = [];
+  let exit = -1;
+  while (block.x > 0) {
+    let tight = 0;
+    for (let i = 1; i < block.lefts.length; i++) {
+      const at = (k: number): number => (block.lefts[k] as Block).x + (block.leftGaps[k] as number);
+      if (at(i) > at(tight)) tight = i;
+    }
+    const enter = block.leftLayers[tight] as number;
+    if (exit >= 0 && enter !== exit) {
+      const top = Math.min(enter, exit);
+      const bottom = Math.max(enter, exit);
+      let best: { cell: Cell; cost: number } | null = null;
+      for (const cell of block.cells) {
+        if (cell.layer <= top || cell.layer > bottom || cell.up === null || cell.up.stream) continue;
+        const ends = cell.up.upper.cell;
+        const cost =
+          (cell.up.weak ? 0 : 4) + (ends.kind === "dummy" ? 0 : 1) + (cell.kind === "dummy" ? 0 : 1) +
+          Math.abs(cell.layer - (top + bottom) / 2) / 1000;
+        if (best === null || cost < best.cost) best = { cell, cost };
+      }
+      if (best !== null) found.push(best);
+    }
+    exit = enter;
+    block = block.lefts[tight] as Block;
+  }
+  found.sort((p, q) => p.cost - q.cost);
+  const count = Math.ceil(found.length / 2);
+  for (const { cell } of found.slice(0, count)) {
+    (cell.up as Link).upper.cell.down = null;
+    cell.up = null;
+  }
+  return count > 0;
+}
+
+/**
+ * Begins with the places of the previous layout. Returns how far from them a block may want to be: as far as boxes have
+ * grown or shrunk.
+ */
+function recallPlaces(blocks: Block[]): number {
+  let reach = 0;
+  let shift = 0;
+  let count = 0;
+  for (const block of blocks) {
+    const places: number[] = [];
+    for (const cell of block.cells) {
+      if (Number.isNaN(cell.hint)) continue;
+      places.push(cell.hint - cell.x);
+      if (cell.widthBefore > 0) reach += Math.abs(cell.left * 2 - cell.widthBefore);
+    }
+    if (places.length === 0) continue;
+    block.before = median(Float64Array.from(places));
+    shift += block.x - block.before;
+    count++;
+  }
+  shift /= Math.max(1, count);
+  for (const block of blocks) {
+    if (Number.isNaN(block.before)) continue;
+    block.before += shift;
+    block.x = block.before;
+  }
+  return reach;
 }
 
 function leftToRight(blocks: Block[]): Block[] {
@@ -379,7 +481,7 @@ function extent(blocks: Block[]): number {
  * Moves blocks to the median of what they are linked with. Where two then stand too close, the lighter one yields more;
  * what is left of that is resolved by the middle of two placements that keep all distances, which keeps them too.
  */
-function relax(order: Block[], blockOf: Map<Cell, Block>): void {
+function relax(order: Block[], blockOf: Map<Cell, Block>, reach: number | null): void {
   const pulls = order.map((block) => pullsOf(block, blockOf));
   for (const block of order) block.mass = massOf(block);
   const low = new Float64Array(order.length);
@@ -387,13 +489,16 @@ function relax(order: Block[], blockOf: Map<Cell, Block>): void {
     for (let k = 0; k < order.length; k++) {
       const block = order[k] as Block;
       block.want = wanted(pulls[k] as Pull[], block.x);
+      if (reach !== null && !Number.isNaN(block.before)) {
+        block.want = Math.min(Math.max(block.want, block.before - reach), block.before + reach);
+      }
     }
     let moved = 0;
     for (const block of order) {
       moved = Math.max(moved, Math.abs(block.x - block.want));
       block.x = (block.x + block.want * 3) / 4;
     }
-    if (moved < 0.5) break;
+    if (moved < 0.5 && (reach === null || round > 0)) break;
     for (let pass = 0; pass < YIELDS; pass++) {
       let violated = false;
       for (let k = 0; k < order.length; k++) {
@@ -471,7 +576,12 @@ function wanted(pulls: Pull[], x: number): number {
   if (count === 1) return (pulls[0] as Pull).block.x + (pulls[0] as Pull).offset;
   const values = new Float64Array(count);
   for (let i = 0; i < count; i++) values[i] = (pulls[i] as Pull).block.x + (pulls[i] as Pull).offset;
+  return median(values);
+}
+
+function median(values: Float64Array): number {
   values.sort();
+  const count = values.length;
   const middle = count >> 1;
   return count % 2 === 1
     ? (values[middle] as number)
