@@ -1,5 +1,6 @@
 /** Boxes and edges as given → groups with their cells, and each edge cut where it passes the border of a group. */
 
+import type { Memory } from "./memory.js";
 import {
   type Cell,
   type Group,
@@ -58,8 +59,8 @@ interface Oriented {
 export interface Stacking {
   /** Where a box stands from left to right. */
   columns: (id: string) => number;
-  /** Of each box of the previous layout, the first one of its column; "" for one that stood alone. */
-  before?: ReadonlyMap<string, string>;
+  /** Of the previous layout. */
+  before?: Memory["columns"];
 }
 
 /**
@@ -250,7 +251,7 @@ function findStacks(
   for (const group of groups) {
     if (group.children.length < STACK_FROM) continue;
     const alike = new Map<string, Item[]>();
-    const kept = new Map<string, Item[]>();
+    const kept = new Map<string, { item: Item; row: number }[]>();
     const spread: Record<string, Item[]> = { first: [], last: [] };
     for (const item of group.children) {
       const node = item.node as LayoutNode;
@@ -260,16 +261,19 @@ function findStacks(
       if (source === sink && node.rank === undefined) continue;
       const side = source ? "first" : sink ? "last" : "";
       if (side === "") continue;
-      const first = stacking?.before?.get(node.id);
-      if (first !== undefined) {
-        if (first !== "") append(kept, `${side} ${node.rank ?? ""} ${first}`, item);
+      const seat = stacking?.before?.get(node.id);
+      if (seat !== undefined) {
+        if (seat !== null) append(kept, `${side} ${seat.top}`, { item, row: seat.row });
         continue;
       }
       const key = `${side} ${node.rank ?? ""} ${[...(neighbours.get(item) ?? [])].sort().join(" ")}`;
       append(alike, key, item);
       if (node.rank !== undefined || (neighbours.get(item)?.size ?? 0) > 1) (spread[side] as Item[]).push(item);
     }
-    for (const column of kept.values()) for (const item of column) stacks.set(item, column);
+    for (const seats of kept.values()) {
+      const column = seats.sort((p, q) => p.row - q.row).map(({ item }) => item);
+      for (const item of column) stacks.set(item, column);
+    }
     for (const set of alike.values()) if (set.length >= STACK_FROM) stack(set, stacks);
     for (const set of Object.values(spread)) {
       const left = set.filter((item) => !stacks.has(item));
@@ -322,6 +326,7 @@ function newGroup(id: string, cell: Cell | null, node: LayoutNode | null): Group
     segments: [],
     cells: [],
     drawing: null,
+    contents: null,
     width: 0,
     height: 0,
     x: 0,

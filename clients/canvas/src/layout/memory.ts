@@ -8,10 +8,15 @@ export interface Memory {
   drawings: ReadonlyMap<string, Drawing>;
   /** By the id of the group; of those that are collapsed now, too. */
   latest: ReadonlyMap<string, Drawing>;
-  /** Node → the first one of the column that it stands in; "" where it stands alone. */
-  columns: ReadonlyMap<string, string>;
+  /** Node → the one on top of the column that it stands in, and its row there; null where it stands alone. */
+  columns: ReadonlyMap<string, Seat | null>;
   /** Ids given to drawings. */
   made: number;
+}
+
+export interface Seat {
+  top: string;
+  row: number;
 }
 
 /** Numbers that drawings may hold together; some hundred drawings of 500 boxes. */
@@ -23,19 +28,23 @@ export function recall(groups: Group[], memory: Memory): void {
     const group = groups[i] as Group;
     const contents = contentsOf(group);
     const drawing = contents === null ? undefined : memory.drawings.get(contents);
-    if (drawing !== undefined) draw(group, drawing);
+    if (drawing === undefined) continue;
+    group.contents = contents;
+    draw(group, drawing);
   }
 }
 
 /** For groups without a drawing: where their cells and operands were. */
 export function hint(groups: Group[], memory: Memory, widthOf: (id: string) => number): void {
   for (const group of groups) {
-    const hints = memory.latest.get(group.id)?.hints;
-    if (group.drawing !== null || hints === undefined) continue;
+    const latest = memory.latest.get(group.id);
+    if (group.drawing !== null || latest === undefined) continue;
+    const { hints, bends } = latest;
     for (const part of group.parts) {
       for (const layer of part.layers) {
         for (const cell of layer) {
           cell.hint = hints.get(cell.key) ?? Number.NaN;
+          cell.bent = bends.has(cell.key);
           cell.widthBefore = cell.kind === "node" ? widthOf(cell.key) : Number.NaN;
           if (cell.group !== null || cell.tops.length < 2) continue;
           const places = new Map(cell.tops.map((port) => [port, hints.get(operandKey(port)) ?? Number.NaN]));
@@ -50,15 +59,17 @@ export function hint(groups: Group[], memory: Memory, widthOf: (id: string) => n
 export function remember({ groups }: Hierarchy, before: Memory | undefined): Memory {
   const drawings = new Map(before?.drawings);
   const latest = new Map(before?.latest);
-  const columns = new Map<string, string>();
+  const columns = new Map<string, Seat | null>();
   let made = before?.made ?? 0;
   for (let i = groups.length - 1; i >= 0; i--) {
     const group = groups[i] as Group;
     for (const cell of group.cells) {
-      for (const node of cell.nodes) columns.set(node.id, cell.kind === "stack" ? cell.key : "");
+      cell.nodes.forEach((node, row) => {
+        columns.set(node.id, cell.kind === "stack" ? { top: cell.key, row } : null);
+      });
     }
     group.drawing ??= drawingOf(group, made++);
-    const contents = contentsOf(group) as string;
+    const contents = group.contents ?? (contentsOf(group) as string);
     drawings.delete(contents);
     drawings.set(contents, group.drawing);
     latest.set(group.id, group.drawing);
@@ -114,10 +125,12 @@ function drawingOf(group: Group, id: number): Drawing {
   const cells: number[] = [];
   for (const { x, y } of group.cells) cells.push(x, y);
   const hints = new Map<string, number>();
+  const bends = new Set<string>();
   for (const part of group.parts) {
     for (const layer of part.layers) {
       for (const cell of layer) {
         hints.set(cell.key, cell.x);
+        if (cell.bent) bends.add(cell.key);
         if (cell.group !== null || cell.tops.length < 2) continue;
         cell.tops.forEach((port, i) => {
           hints.set(operandKey(port), i);
@@ -139,6 +152,7 @@ function drawingOf(group: Group, id: number): Drawing {
     souths: border(group.souths, group.cell?.bottoms ?? []),
     segments: group.segments.map(({ points, labelSide }) => ({ points, labelSide })),
     hints,
+    bends,
   };
 }
 

@@ -35,6 +35,8 @@ export interface Group {
   cells: Cell[];
   /** The one of a layout before, where nothing in it has changed: it is not made again. */
   drawing: Drawing | null;
+  /** What decided that. */
+  contents: string | null;
   width: number;
   height: number;
   /** Absolute, of the box. */
@@ -86,6 +88,8 @@ export interface Cell {
   part: Part | null;
   up: Link | null;
   down: Link | null;
+  /** The line above it bends, so that the drawing is less wide. */
+  bent: boolean;
 }
 
 export interface Port {
@@ -147,6 +151,8 @@ export interface Drawing {
   segments: { points: number[]; labelSide: -1 | 0 | 1 }[];
   /** Horizontal places by key, of long lines and of operands too. */
   hints: ReadonlyMap<string, number>;
+  /** Cells above which a line bends that could be straight. */
+  bends: ReadonlySet<string>;
 }
 
 export interface Route {
@@ -190,6 +196,7 @@ export function newCell(kind: CellKind, key: string, nodes: LayoutNode[] = []): 
     part: null,
     up: null,
     down: null,
+    bent: false,
   };
 }
 

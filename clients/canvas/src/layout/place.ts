@@ -286,6 +286,7 @@ interface Block {
 }
 
 function placeAcross(part: Part): void {
+  for (const layer of part.layers) for (const cell of layer) if (cell.bent) bend(cell);
   let blocks = makeBlocks(part);
   let order = leftToRight(blocks.all);
   pushRight(order);
@@ -397,11 +398,15 @@ function cut(order: Block[]): boolean {
   }
   found.sort((p, q) => p.cost - q.cost);
   const count = Math.ceil(found.length / 2);
-  for (const { cell } of found.slice(0, count)) {
-    (cell.up as Link).upper.cell.down = null;
-    cell.up = null;
-  }
+  for (const { cell } of found.slice(0, count)) bend(cell);
   return count > 0;
+}
+
+function bend(cell: Cell): void {
+  cell.bent = cell.up !== null;
+  if (cell.up === null) return;
+  cell.up.upper.cell.down = null;
+  cell.up = null;
 }
 
 /**
