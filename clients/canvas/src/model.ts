@@ -24,6 +24,8 @@ export interface Box {
   chips: Chip[];
   width: number;
   height: number;
+  /** Of an opened group: what its title and what stands at the other end of it take. */
+  titles: { left: number; right: number };
   expandable: boolean;
   expanded: boolean;
   /** How many equal neighbours it stands for; 1 for most. */
@@ -61,6 +63,8 @@ export const CHIP_HEIGHT = 17;
 const CHIPS_SHOWN = 3;
 const PADDING = 11;
 const TOGGLE_WIDTH = 20;
+/** Between the texts at the ends of a group's title: a line passes there. */
+const TITLE_GAP = 16;
 /** Of the buttons that step through folded neighbours. */
 export const STEPPER_WIDTH = 52;
 const TITLE_LENGTH = 34;
@@ -89,7 +93,12 @@ function box(node: p.Node, depth: number, measure: Measure): Box {
   const foldWidth = times > 1 ? measure(`×${times}`, "title") + 12 + (expanded ? STEPPER_WIDTH : 0) : 0;
   const titleWidth = measure(title, "title") + (expandable ? TOGGLE_WIDTH : 0) + foldWidth;
   const widths = [titleWidth, measure(subtitle, "mono"), ...shown.map((chip) => measure(chip.text, "mono") + 14)];
-  if (expanded) widths[0] = titleWidth + 10 + measure(subtitle, "mono");
+  const endWidth = times > 1 ? STEPPER_WIDTH + 14 : measure(subtitle, "mono");
+  const titles = {
+    left: Math.ceil(PADDING + TOGGLE_WIDTH + measure(title, "title") + TITLE_GAP / 2),
+    right: Math.ceil(PADDING + endWidth + TITLE_GAP / 2),
+  };
+  if (expanded) widths[0] = titleWidth + TITLE_GAP + measure(subtitle, "mono");
   const behind = times > 1 && !expanded ? BEHIND : 0;
   const width = Math.ceil(Math.max(54, ...widths) + 2 * PADDING) + behind;
   const height = expanded
@@ -104,6 +113,7 @@ function box(node: p.Node, depth: number, measure: Measure): Box {
     chips: shown,
     width,
     height,
+    titles,
     expandable,
     expanded,
     times,
@@ -216,6 +226,7 @@ export function layoutNodes(picture: Picture): LayoutNode[] {
     height: box.height,
     ...(box.expandable ? { expanded: box.expanded } : {}),
     headerHeight: HEADER_HEIGHT,
+    ...(box.expanded ? { titles: box.titles } : {}),
     ...(box.kind === "input" ? { rank: "first" as const } : box.kind === "output" ? { rank: "last" as const } : {}),
   }));
 }

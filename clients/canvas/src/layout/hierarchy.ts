@@ -317,6 +317,7 @@ function newGroup(id: string, cell: Cell | null, node: LayoutNode | null): Group
     id,
     cell,
     header: node?.headerHeight ?? 0,
+    titles: node?.titles ?? { left: 0, right: 0 },
     minWidth: node?.width ?? 0,
     minHeight: node === null ? 0 : Math.max(node.headerHeight ?? 0, node.height),
     parts: [],

@@ -1,6 +1,16 @@
 /** Cells → layers, with a dummy wherever an edge passes one. */
 
-import { type Cell, type Group, type Link, nameOf, newCell, newPort, type Part, type Port, type Segment } from "./model.js";
+import {
+  type Cell,
+  type Group,
+  type Link,
+  nameOf,
+  newCell,
+  newPort,
+  type Part,
+  type Port,
+  type Segment,
+} from "./model.js";
 
 export function assignLayers(group: Group): void {
   const byPart = new Map<Part, { cells: Cell[]; segments: Segment[]; norths: Cell[]; souths: Cell[] }>();

@@ -86,8 +86,9 @@ export function remember({ groups }: Hierarchy, before: Memory | undefined): Mem
 
 /** Everything that decides how a group is drawn; null where one inside has no drawing. */
 function contentsOf(group: Group): string | null {
-  const { id, header, minWidth, minHeight, norths, souths, segments } = group;
-  const found: (string | number)[] = [id, header, minWidth, minHeight, norths.length, souths.length];
+  const { id, header, titles, minWidth, minHeight, norths, souths, segments } = group;
+  const found: (string | number)[] = [id, header, titles.left, titles.right];
+  found.push(minWidth, minHeight, norths.length, souths.length);
   for (const cell of group.cells) {
     found.push("\n", cell.key, cell.rank ?? "", cell.loops.length);
     if (cell.group === null) {

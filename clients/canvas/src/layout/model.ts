@@ -23,6 +23,8 @@ export interface Group {
   /** The cell that stands for it in its parent; null for the canvas itself. */
   cell: Cell | null;
   header: number;
+  /** What lines into it keep free of at either end of its header. */
+  titles: { left: number; right: number };
   minWidth: number;
   minHeight: number;
   /** The first one holds what touches the border of the group. */

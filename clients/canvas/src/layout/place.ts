@@ -50,8 +50,7 @@ export function placeGroup(group: Group): void {
   const shelf = { width: Math.max(main.width, rest.x + rest.width), height: Math.max(main.height, rest.height) };
   const side = group.cell === null ? 0 : PADDING;
   const top = group.cell === null ? 0 : group.header + PADDING;
-  const width = Math.max(shelf.width + 2 * side, group.minWidth);
-  const shift = (width - shelf.width) / 2;
+  const { width, shift } = frame(group, main.x, shelf.width, side);
   for (const { cell } of singles) {
     cell.x += shift;
     cell.y += top;
@@ -80,6 +79,24 @@ function trace(segment: Segment): void {
   }
   const ports = from.cell.bottoms;
   if (from.label !== null) segment.labelSide = ports.length === 2 && ports[0] === from ? -1 : 1;
+}
+
+/** Width of the box, and where its contents begin: in the middle, unless lines would then pass over its title. */
+function frame(group: Group, from: number, contents: number, side: number): { width: number; shift: number } {
+  let width = Math.max(contents + 2 * side, group.minWidth);
+  let shift = (width - contents) / 2;
+  let first = Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const { x } of group.norths) {
+    first = Math.min(first, from + x);
+    last = Math.max(last, from + x);
+  }
+  if (group.norths.length > 0) {
+    const { left, right } = group.titles;
+    shift = Math.max(Math.min(shift, width - right - last), left - first, side);
+    width = Math.max(width, shift + contents + side, shift + last + right);
+  }
+  return { width, shift };
 }
 
 interface Packed {
@@ -323,7 +340,18 @@ function makeBlocks(part: Part): { all: Block[]; of: Map<Cell, Block> } {
       const up = cell.up;
       const block: Block =
         up === null
-          ? { cells: [], x: 0, want: 0, mass: 0, before: Number.NaN, rights: [], rightGaps: [], lefts: [], leftGaps: [], leftLayers: [] }
+          ? {
+              cells: [],
+              x: 0,
+              want: 0,
+              mass: 0,
+              before: Number.NaN,
+              rights: [],
+              rightGaps: [],
+              lefts: [],
+              leftGaps: [],
+              leftLayers: [],
+            }
           : (of.get(up.upper.cell) as Block);
       // `x` of a cell is relative to its block until the end.
       if (up === null) {
@@ -387,7 +415,9 @@ function cut(order: Block[]): boolean {
         if (cell.layer <= top || cell.layer > bottom || cell.up === null || cell.up.stream) continue;
         const ends = cell.up.upper.cell;
         const cost =
-          (cell.up.weak ? 0 : 4) + (ends.kind === "dummy" ? 0 : 1) + (cell.kind === "dummy" ? 0 : 1) +
+          (cell.up.weak ? 0 : 4) +
+          (ends.kind === "dummy" ? 0 : 1) +
+          (cell.kind === "dummy" ? 0 : 1) +
           Math.abs(cell.layer - (top + bottom) / 2) / 1000;
         if (best === null || cost < best.cost) best = { cell, cost };
       }

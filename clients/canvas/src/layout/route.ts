@@ -39,7 +39,11 @@ export function pathsOf(hierarchy: Hierarchy, boxes: Map<string, Box>): Map<stri
     }
     const begin = points[0] as Point;
     const end = points.at(-1) as Point;
-    const line = straighten([...startPoints(route.start, begin.x, boxes), ...points, ...endPoints(route.end, end.x, boxes)]);
+    const line = straighten([
+      ...startPoints(route.start, begin.x, boxes),
+      ...points,
+      ...endPoints(route.end, end.x, boxes),
+    ]);
     if (route.reversed) line.reverse();
     const path: EdgePath = { points: line };
     const label = labelOf(route, begin.x, boxes);

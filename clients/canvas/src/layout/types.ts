@@ -25,6 +25,8 @@ export interface LayoutNode {
   expanded?: boolean;
   /** Of an expanded group: what its title takes. */
   headerHeight?: number;
+  /** Of an expanded group: widths of the texts at either end of its title, over which no line passes. */
+  titles?: { left: number; right: number };
   /** Kept at the top or at the bottom of its parent where its edges allow it. */
   rank?: "first" | "last";
 }

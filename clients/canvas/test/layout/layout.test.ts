@@ -12,6 +12,12 @@ import { type Graph, nested } from "./graphs.js";
  */
 const VIEWS = new URL("views/", import.meta.url);
 const MINUTE = 60_000;
+/** For lines that come or go beside a box. */
+const SLACK = 60;
+
+function view(file: string): Graph {
+  return JSON.parse(readFileSync(new URL(file, VIEWS), "utf8")) as Graph;
+}
 
 function node(id: string, parent = "", more: Partial<LayoutNode> = {}): LayoutNode {
   return { id, parent, width: 80, height: 28, ...more };
@@ -77,7 +83,7 @@ describe("views of real captures", () => {
     it(
       file,
       () => {
-        const graph = JSON.parse(readFileSync(new URL(file, VIEWS), "utf8")) as Graph;
+        const graph = view(file);
         const result = run(graph);
         expect(faults(graph, result)).toEqual([]);
         expect(upwards(graph, result)).toEqual([]);
@@ -89,7 +95,7 @@ describe("views of real captures", () => {
   }
 
   it("a residual stream is one straight line", () => {
-    const graph = JSON.parse(readFileSync(new URL("gpt2-blocks.json", VIEWS), "utf8")) as Graph;
+    const graph = view("gpt2-blocks.json");
     const result = run(graph);
     const adds = graph.nodes.filter(({ id }) => /transformer\/h\/\d+\/add\.\d+$/.test(id)).map(({ id }) => id);
     expect(adds.length).toBe(24);
@@ -107,6 +113,30 @@ describe("reading", () => {
     );
     expect(new Set(ids.map((id) => center(result, id))).size).toBe(1);
     for (const path of result.edges.values()) expect(path.points.length).toBe(2);
+  });
+
+  it("enters an expanded group beside its title", () => {
+    const titles = { left: 130, right: 90 };
+    const open = { ...group("g"), width: 220, titles };
+    for (const count of [1, 12]) {
+      const sources = Array.from({ length: count }, (_, i) => node(`x${i}`));
+      const graph = {
+        nodes: [...sources, open, node("a", "g"), node("b", "g")],
+        edges: [...sources.map(({ id }) => edge(id, "a")), edge("a", "b")],
+      };
+      const result = run(graph);
+      expect(faults(graph, result)).toEqual([]);
+      const box = result.boxes.get("g") as { x: number; y: number; width: number };
+      for (const { id } of sources) {
+        const points = result.edges.get(`${id}>a`)?.points ?? [];
+        expect(points.length).toBeGreaterThan(1);
+        for (const [p, q] of points.slice(1).map((point, i) => [points[i], point] as const)) {
+          if (p === undefined || q.y <= box.y + 0.01 || p.y >= box.y + 24) continue;
+          expect(Math.min(p.x, q.x)).toBeGreaterThanOrEqual(box.x + titles.left - 0.01);
+          expect(Math.max(p.x, q.x)).toBeLessThanOrEqual(box.x + box.width - titles.right + 0.01);
+        }
+      }
+    }
   });
 
   it("keeps operands in order where that costs nothing", () => {
@@ -177,10 +207,44 @@ describe("expanding and collapsing", () => {
   it("moves nothing when nothing changes", () => {
     const graph = nested(120, 9);
     const first = run(graph);
-    const second = run(graph, first);
-    const third = run(graph, second);
-    expect(third.boxes).toEqual(second.boxes);
+    expect(run(structuredClone(graph), first)).toEqual({ ...first, memory: expect.anything() });
   });
+
+  it("comes back to the same picture", () => {
+    const open = view("encoder-two-blocks.json");
+    const before = run(open);
+    for (const { id } of open.nodes.filter((one) => one.expanded === true)) {
+      const after = run(open, run(collapse(open, id), before));
+      expect(after.boxes).toEqual(before.boxes);
+      expect(after.edges).toEqual(before.edges);
+    }
+  });
+
+  // R29: what stands outside the group moves sideways by no more than the group grew or shrank, against its middle.
+  for (const file of ["encoder-all.json", "encoder-two-blocks.json", "gpt2-blocks.json", "resnet-blocks.json"]) {
+    it(
+      `moves nothing further than it has to: ${file}`,
+      () => {
+        const open = view(file);
+        const before = run(open);
+        const parents = new Map(open.nodes.map((one) => [one.id, one.parent]));
+        for (const { id } of open.nodes.filter((one) => one.expanded === true)) {
+          const after = run(collapse(open, id), before);
+          const around = new Set<string>();
+          for (let at = parents.get(id); at !== undefined; at = parents.get(at)) around.add(at);
+          const width = (result: LayoutResult): number => result.boxes.get(id)?.width ?? Number.NaN;
+          const most = Math.abs(width(after) - width(before)) + SLACK;
+          const by = center(after, id) - center(before, id);
+          for (const other of after.boxes.keys()) {
+            if (around.has(other)) continue;
+            const moved = center(after, other) - center(before, other) - by;
+            expect(Math.abs(moved), `${other} when ${id} is collapsed`).toBeLessThanOrEqual(most);
+          }
+        }
+      },
+      MINUTE,
+    );
+  }
 
   it("tells how far a box moved", () => {
     const graph = nested(30, 2);
