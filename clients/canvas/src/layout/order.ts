@@ -5,6 +5,10 @@ import type { Cell, Group, Link, Part, Port } from "./model.js";
 const SWEEPS = 6;
 /** Where a previous layout has settled most of the order. */
 const SWEEPS_AGAIN = 2;
+/** Further starts of the search through the whole hierarchy: fewer for large ones. */
+const LEAST_STARTS = 1;
+const MOST_STARTS = 12;
+const CELLS_STARTED = 3000;
 const LOCAL_SWEEPS = 4;
 /** Starts of the search within one part: fewer for large ones. */
 const LEAST_TRIES = 1;
@@ -19,7 +23,19 @@ export function orderCells(groups: Group[]): void {
   // Operands keep their order where that costs nothing: only then may they stand as their sources do.
   const kept = search(groups, { freeOperands: false, sweeps });
   const anyFresh = groups.some((group) => group.parts.some((part) => part.fresh && part.layers.length > 1));
-  if (kept > 0 && anyFresh) search(groups, { freeOperands: true, sweeps, atMost: kept });
+  if (kept === 0 || !anyFresh) return;
+  let best = search(groups, { freeOperands: true, sweeps, atMost: kept });
+  if (again) return;
+  let size = 0;
+  for (const { parts } of groups) for (const { layers } of parts) for (const layer of layers) size += layer.length;
+  const starts = Math.max(LEAST_STARTS, Math.min(MOST_STARTS, Math.floor(CELLS_STARTED / size)));
+  for (let start = 1; start <= starts && best > 0; start++) {
+    const saved = save(groups);
+    const crossings = search(groups, { freeOperands: true, sweeps, start });
+    if (crossings < best) best = crossings;
+    else restore(groups, saved);
+  }
+  for (const group of groups) rankGroup(group);
 }
 
 /** A rough order: sweeps alone. */
@@ -52,10 +68,10 @@ function start(groups: Group[]): boolean {
 /** Sweeps and exchanges; leaves the best order that it met, or the one before if none is better than `atMost`. */
 function search(
   groups: Group[],
-  options: { freeOperands: boolean; sweeps: number; exchanges?: number; atMost?: number },
+  options: { freeOperands: boolean; sweeps: number; exchanges?: number; atMost?: number; start?: number },
 ): number {
   const root = groups[0] as Group;
-  const { freeOperands, sweeps, exchanges = EXCHANGES } = options;
+  const { freeOperands, sweeps, exchanges = EXCHANGES, start = 0 } = options;
   let best = options.atMost ?? Number.POSITIVE_INFINITY;
   let saved: Saved | null = options.atMost === undefined ? null : save(groups);
   const consider = (): void => {
@@ -65,8 +81,9 @@ function search(
       saved = save(groups);
     }
   };
+  if (start > 0) shuffle(groups, start);
   for (let sweep = 0; sweep < sweeps && best > 0; sweep++) {
-    if (sweep % 2 === 0) sweepDown(root, freeOperands);
+    if (sweep % 2 === start % 2) sweepDown(root, freeOperands);
     else sweepUp(root);
     consider();
   }
@@ -88,6 +105,23 @@ function search(
   if (saved !== null) restore(groups, saved);
   for (const group of groups) rankGroup(group);
   return best;
+}
+
+/** Another order to start from, the same every time. */
+function shuffle(groups: Group[], seed: number): void {
+  let state = seed;
+  for (const group of groups) {
+    for (const part of group.parts) {
+      for (const layer of part.layers) {
+        if (layer[0]?.outer !== null) continue;
+        for (const cell of layer) {
+          state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+          cell.wanted = state;
+        }
+        settle(layer);
+      }
+    }
+  }
 }
 
 function movesTops(cell: Cell, freeOperands: boolean): boolean {
