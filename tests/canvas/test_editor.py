@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.async_api import Page as BrowserPage
+from playwright.async_api import async_playwright, expect
 
 from tests.canvas.daemon import MODEL, small_model
 from tests.canvas.page import Page
@@ -98,6 +100,90 @@ async def test_from_the_lens_to_the_source_and_back(place: Place) -> None:  # R2
             seen = len(page.received)
             assert await client.request("tvls/canvas/mark", empty) == {"pages": 0, "nodes": 0}
             assert (await page.told("$/tvls/canvas/mark", seen))["nodes"] == []
+
+
+TOWER = """\
+import flax.linen as nn
+
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return x + nn.relu(nn.Dense(8)(x))
+
+
+class Tower(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = Block(name="block")(x)
+        return nn.Dense(3, name="head")(x)
+"""
+TOWER_SETUP = """\
+version = 1
+
+[profiles.tower]
+framework = "jax"
+model = "model:Tower"
+inputs = { args = [{ kind = "tensor", shape = [2, 8], dtype = "float32" }] }
+"""
+
+
+@contextlib.asynccontextmanager
+async def browsing(address: str, launch: dict[str, Any]) -> AsyncIterator[BrowserPage]:
+    """A real browser beside the editor: Playwright's other interface has a loop of its own."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(**launch)
+        page = await browser.new_page()
+        await page.goto(address)
+        yield page
+        await browser.close()
+
+
+async def test_a_person_with_an_editor_and_a_browser(
+    place: Place, browser_type_launch_args: dict[str, Any]
+) -> None:  # R26, R27
+    place.model.write_text(TOWER)
+    place.setup.write_text(TOWER_SETUP)
+    async with place.editor() as client:
+        uri = client.open(place.model)
+        await client.execute("tvls.server.openGraph", {"uri": uri, "name": "Tower"})
+        address = (await client.wait_for("window/showDocument"))["params"]["uri"]
+        async with browsing(address, browser_type_launch_args) as page:
+
+            async def line(*, click: str | None = None, at: int = 0, key: str | None = None) -> int:
+                """1-based, of what the editor is told to show."""
+                seen = len(client.received)
+                if click is not None:
+                    await page.get_by_role("treeitem", name=click).nth(at).locator("text.title").click()
+                if key is not None:
+                    await page.keyboard.press(key)
+                params = (await client.wait_for("window/showDocument", since=seen))["params"]
+                assert params["uri"] == uri
+                return params["selection"]["start"]["line"] + 1
+
+            # A click shows the line of the person's code: for a module that of its call.
+            assert await line(click="head") == 14
+            assert await line(click="block") == 13
+            assert await line(click="add") == 7
+            # So does the key, which asks for it again.
+            assert await line(key="g") == 7
+            assert await line(click="dot_general", at=-1) == 14
+            assert await line(key="g") == 14
+
+            async def save(text: str) -> None:
+                place.model.write_text(text)
+                client.change(uri, text)
+                client.save(uri)
+
+            await save(TOWER.replace("nn.Dense(3", "nn.Dense('3'"))
+            await expect(page.locator(".banner.failed")).to_contain_text("The trace failed", timeout=20_000)
+            # Undone: the graph is fresh again, and nothing failed.
+            await save(TOWER)
+            await expect(page.locator(".banner.failed")).to_have_count(0, timeout=20_000)
+            await expect(page.locator("[data-badge=freshness]")).to_have_text("fresh")
+            await page.reload()
+            await expect(page.get_by_role("treeitem").first).to_be_visible()
+            await expect(page.locator(".banner.failed")).to_have_count(0)
 
 
 async def test_one_page_for_a_target(place: Place) -> None:  # R28

@@ -177,8 +177,12 @@ class CanvasServer:
             connection.page.connections.discard(connection)
         connection.page = page
         page.connections.add(connection)
-        capture = page.state.capture
-        return msgspec.structs.replace(page.state, capture=self._info(capture.capture_id) if capture else None)
+        capture = page.state.capture and self._info(page.state.capture.capture_id)
+        error = page.state.error
+        untrusted = error is not None and error.data is not None and error.data.kind == "notTrusted"
+        if capture is not None and capture.freshness == "fresh" and not untrusted:
+            error = None  # the code became again what was traced: what failed in between is overcome
+        return msgspec.structs.replace(page.state, capture=capture, error=error)
 
     def is_open(self, params: t.OpenParams) -> bool:
         """Whether someone looks at the page that a request to open belongs to."""

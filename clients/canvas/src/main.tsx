@@ -134,7 +134,7 @@ async function start(root: HTMLElement): Promise<void> {
     const action = keyAction(event, inPicture);
     if (!action || (!store.get().shown && action.do !== "help")) return;
     event.preventDefault();
-    const { shown, selected, details } = store.get();
+    const { shown, selected } = store.get();
     const box = selected === undefined ? undefined : shown?.picture.boxes.get(selected);
     switch (action.do) {
       case "walk":
@@ -172,11 +172,9 @@ async function start(root: HTMLElement): Promise<void> {
       case "readable":
         view?.readable();
         break;
-      case "source": {
-        const frame = details?.frames?.find((known) => known.location);
-        if (frame?.location && goTo) run(actions.showSource(frame.location));
+      case "source":
+        if (goTo) actions.source();
         break;
-      }
       case "help":
         store.set({ help: true });
         break;

@@ -131,6 +131,35 @@ test("an error keeps the graph that is shown, and what to do next", async () => 
   expect(ids()).toHaveLength(5);
 });
 
+test("a failure goes when the code is again what is shown, also if that happened while the trace ran", async () => {
+  const data = { kind: "traceFailed", nextStep: "Correct the code." } as p.ErrorData;
+  let info: Partial<p.CaptureInfo> = { freshness: "stale", retraceable: "a" };
+  const { store, actions, calls } = await canvas("tower", (host) => ({
+    ...host,
+    request: async (method, params, signal) => {
+      if (method === "tvls/graph/open") throw new RequestError(-33007, "Tower failed", data);
+      const answer = await host.request(method, params, signal);
+      return method === "tvls/graph/info" ? ({ ...answer, ...info } as never) : answer;
+    },
+  }));
+  const capture = store.get().capture as p.CaptureInfo;
+  await actions.captureState({ ...capture, freshness: "stale", retraceable: "a" });
+  expect(store.get().trouble?.kind).toBe("traceFailed");
+  expect(calls.filter((call) => call.method === "tvls/graph/open")).toHaveLength(1);
+  await actions.captureState({ ...capture, freshness: "fresh" });
+  expect(store.get().trouble).toBeUndefined();
+  expect(store.get().capture?.freshness).toBe("fresh");
+
+  info = { freshness: "fresh" };
+  await actions.captureState({ ...capture, freshness: "stale", retraceable: "b" });
+  expect(store.get().trouble).toBeUndefined();
+  expect(store.get().capture?.freshness).toBe("fresh");
+
+  await actions.failed(new RequestError(-33001, "not trusted", { kind: "notTrusted", nextStep: "Trust it." }));
+  await actions.captureState({ ...capture, freshness: "fresh" });
+  expect(store.get().trouble?.kind).toBe("notTrusted");
+});
+
 test("a new capture keeps what was open and selected, and marks what changed", async () => {
   const change = (node: string): p.NodeChange => ({ node, label: "add" });
   const { store, actions } = await canvas(
@@ -224,6 +253,45 @@ test("pointing at a node shows its innermost line of the workspace in the editor
   await settled();
   expect(shown().map((call) => call.params)).toEqual([{ location }]);
   expect(store.get().said).toBe("Neovim shows tower.py:21.");
+});
+
+test("asked for the source, the innermost line of the workspace is shown, and not a library's", async () => {
+  const at = (line: number, uri: string): p.Location => ({
+    uri,
+    range: { start: { line, character: 0 }, end: { line, character: 4 } },
+  });
+  const library = {
+    path: "jax/_src/lax/lax.py",
+    workspace: false,
+    function: "dot",
+    line: 9,
+    location: at(8, "file:///l"),
+  };
+  const inner = { path: "tower.py", workspace: true, function: "f", line: 21, location: at(20, "file:///t") };
+  const outer = { path: "tower.py", workspace: true, function: "g", line: 31, location: at(30, "file:///t") };
+  let frames = [library, inner, library, outer];
+  const { store, actions, calls } = await canvas("tower", (host) => ({
+    ...host,
+    request: async (method, params, signal) => {
+      if (method === "tvls/canvas/showSource") return { shown: true, place: "tower.py:21" } as never;
+      const answer = await host.request(method, params, signal);
+      return method === "tvls/graph/node" ? { ...answer, frames } : answer;
+    },
+  }));
+  const shown = () => calls.filter((call) => call.method === "tvls/canvas/showSource").map((call) => call.params);
+  actions.select(labelled(store, "head"));
+  actions.source(); // before the details are there
+  await settled();
+  expect(shown()).toEqual([{ location: inner.location }]);
+  actions.source();
+  await settled();
+  expect(shown()).toHaveLength(2);
+  frames = [library];
+  actions.select(labelled(store, "stem"));
+  actions.source();
+  await settled();
+  expect(shown()).toHaveLength(2);
+  expect(store.get().said).toBe("stem comes from no line of this folder.");
 });
 
 test("marks of the cursor stand at the closed scope around what is not drawn", async () => {

@@ -60,6 +60,7 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
   async function open(options: { refresh?: boolean } = {}): Promise<void> {
     const what = get().open;
     if (!what) return;
+    const stale = get().capture?.freshness === "stale";
     const control = requests.begin("open");
     tokens += 1;
     const token = `canvas-${tokens}`;
@@ -84,9 +85,25 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
       store.set({ loading: undefined });
       const cancelled = control.signal.aborted || (error instanceof RequestError && error.code === -32800);
       if (cancelled) store.set({ said: "Cancelled." });
-      else await fail(error);
+      else {
+        await fail(error);
+        if (stale) await recheck();
+      }
     } finally {
       off();
+    }
+  }
+
+  /** While a trace ran, the code may have become again what the graph on the page is of. */
+  async function recheck(): Promise<void> {
+    const captureId = get().shown?.captureId;
+    if (captureId === undefined || !get().trouble) return;
+    try {
+      const info = await host.request("tvls/graph/info", { captureId });
+      if (info.freshness === "fresh" && get().shown?.captureId === captureId) await captureState(info);
+    } catch (error) {
+      // What failed is told already; the state of the graph before it comes with the next notification.
+      if (!(error instanceof HostLost)) store.set({ said: describe(error).message });
     }
   }
 
@@ -114,7 +131,9 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
 
   async function captureState(info: p.CaptureInfo): Promise<void> {
     // Fresh again: what failed in between was code that is gone.
-    store.set(info.freshness === "fresh" ? { capture: info, trouble: undefined } : { capture: info });
+    const { trouble } = get();
+    const overcome = info.freshness === "fresh" && trouble && trouble.kind !== "notTrusted";
+    store.set(overcome ? { capture: info, trouble: undefined } : { capture: info });
     const { retraceable } = info;
     if (info.freshness === "fresh" || retraceable === undefined || retraceable === followed) return;
     // What took long is traced again when the person says so, and what just failed when it was changed.

@@ -13,6 +13,8 @@ export interface Selection {
   select(id: string | undefined): void;
   /** Selects a node, and has the editor show where it comes from. */
   point(id: string): void;
+  /** Shows where the selected node comes from, or says that it is not known. */
+  source(): void;
   /** Fetches the details of a node again. */
   look(id: string): void;
   showSource(location: p.Location): Promise<void>;
@@ -21,8 +23,8 @@ export interface Selection {
 export function createSelection(host: Host, store: Store): Selection {
   const requests = newest<"look">();
   const { get } = store;
-  /** The node that was pointed at, until its details are there. */
-  let pointed: string | undefined;
+  /** The node whose source is to be shown when its details are there. `asked`: the person waits for an answer. */
+  let wanted: { id: string; asked: boolean } | undefined;
 
   function select(id: string | undefined): void {
     if (id !== undefined && !get().shown?.picture.boxes.has(id)) return;
@@ -34,16 +36,28 @@ export function createSelection(host: Host, store: Store): Selection {
 
   function point(id: string): void {
     select(id);
-    pointed = id;
-    const { details, selected } = get();
-    if (details && selected === id) void showPointed(details);
+    want(id, false);
   }
 
-  /** In the editor: the innermost line of the workspace. A page without an editor has nowhere to go. */
-  async function showPointed(details: p.NodeDetails): Promise<void> {
-    pointed = undefined;
+  function source(): void {
+    const { selected } = get();
+    if (selected !== undefined) want(selected, true);
+  }
+
+  function want(id: string, asked: boolean): void {
+    wanted = { id, asked };
+    const { details, selected } = get();
+    if (details && selected === id) void showWanted(details);
+  }
+
+  /** The innermost line of the workspace: for a module, the one that calls it. */
+  async function showWanted(details: p.NodeDetails): Promise<void> {
+    const asked = wanted?.asked ?? false;
+    wanted = undefined;
     const location = details.frames?.find((frame) => frame.workspace && frame.location)?.location;
-    if (location && get().editor !== undefined) await showSource(location);
+    // A click in a page without an editor has nowhere to go.
+    if (location && (asked || get().editor !== undefined)) await showSource(location);
+    else if (!location && asked) store.set({ said: `${details.node.label} comes from no line of this folder.` });
   }
 
   /** Fetches the details of a node. */
@@ -61,7 +75,7 @@ export function createSelection(host: Host, store: Store): Selection {
       (details) => {
         if (signal.aborted) return;
         store.set({ details, detailsTrouble: undefined });
-        if (pointed === id) void showPointed(details);
+        if (wanted?.id === id) void showWanted(details);
         void nameNodes(details, signal);
       },
       (error) => {
@@ -115,5 +129,5 @@ export function createSelection(host: Host, store: Store): Selection {
     }
   }
 
-  return { select, point, look, showSource };
+  return { select, point, source, look, showSource };
 }

@@ -324,6 +324,8 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
     const before = shown;
     shown = next;
     svg.setAttribute("aria-label", label);
+    // Only those near the screen are in the document.
+    svg.dataset.boxes = String(next.picture.boxes.size);
     lineBounds = new Map();
     for (const [id, route] of next.layout.edges) {
       if (next.picture.lines.has(id)) lineBounds.set(id, bounds(route.points));
