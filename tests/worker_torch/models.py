@@ -76,6 +76,15 @@ class ByValue(nn.Module):
         return x + 1 if x.sum() > 0 else x - 1
 
 
+class OtherMemory(nn.Module):
+    """An array that is written, and then given other memory behind PyTorch's back."""
+
+    def forward(self, x):
+        x.mul_(2)
+        x.data = torch.zeros(1)
+        return x + 1
+
+
 class InPlace(nn.Module):
     """Views and what is written through them."""
 

@@ -43,6 +43,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "ByValue": opened("ByValue", tensor(2)),
     "ByValue below zero": opened("ByValue", tensor(2, value=-1)),
     "InPlace": opened("InPlace", tensor(2, 3)),
+    "OtherMemory": opened("OtherMemory", tensor(2, 3)),
     "Structures": opened("Structures", {"pair": [tensor(2), tensor(2)]}, True),
     "Lazy": opened("Lazy", tensor(4, 3)),
     "OnTheFly": opened("OnTheFly", tensor(2)),

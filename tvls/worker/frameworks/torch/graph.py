@@ -87,7 +87,10 @@ class Graph:
             return None
         if found is not None and found.writes == writes:
             return found.value
-        writer = self._written[storage_of(tensor)][1]
+        written = self._written.get(storage_of(tensor))
+        if written is None:  # it was given other memory since (`x.data = …`), which nothing in this graph wrote
+            return None
+        writer = written[1]
         value = self.add_value(tensor, "intermediate")
         self.operations[writer]["outputs"].append(value)
         return value
