@@ -22,6 +22,8 @@ from tvls.protocol import generate
 from tvls.protocol import types as t
 from tvls.protocol.errors import CODES, ErrorKind, TvlsError
 from tvls.protocol.registry import METHODS
+from tvls.server.commands import COMMANDS
+from tvls.settings import LimitSettings, Settings
 
 SPEC = (generate.ROOT / "SPEC.md").read_text("utf-8")
 FIXTURES = sorted((generate.ROOT / "fixtures").rglob("*.json"))
@@ -286,6 +288,14 @@ def test_the_words_of_open_lists_are_those_that_exist() -> None:
     for heading in ("**opaque**", "**coverage.reasons**", "**notes**"):
         for word in rows(heading):
             assert re.search(rf"[\"']{word.split(':')[0]}[:\"']", source), word  # some worker says it
+
+
+def test_every_command_and_setting_is_in_the_text() -> None:
+    assert set(rows("## Commands")) >= set(COMMANDS)
+    settings = {field.encode_name for field in msgspec.structs.fields(Settings)}
+    assert set(rows("## Settings")) == settings
+    limits = rows("## Settings")["limits"][0]
+    assert {field.encode_name for field in msgspec.structs.fields(LimitSettings)} == set(re.findall(r"`(\w+)`", limits))
 
 
 # --- the session -----------------------------------------------------------------------------------------------------

@@ -339,10 +339,20 @@ def _method(method: registry.Method, structures: dict[str, Json]) -> str:
     parts = [
         f"Params: `{method.params.__name__}`\n\n{_fields(structures[method.params.__name__])}",
         f"Result: `{method.result.__name__}`\n\n{_fields(structures[method.result.__name__])}",
-        f"Errors: {kinds}. Since {method.since}.\n",
+        f"Sent by: {_sent_by(method.name)}. Errors: {kinds}. Since {method.since}.\n",
         f"```jsonc\n// params\n{example(method, 'params')}\n\n// result\n{example(method, 'result')}\n```\n",
     ]
     return "\n".join(parts)
+
+
+def _sent_by(method: str) -> str:
+    """What stands for a capability: a server that has a method for clients names it in `experimental.tvls.methods`."""
+    senders: list[str] = []
+    if method not in registry.ANSWERED_BY_THE_CANVAS_HOST:
+        senders.append("clients, where `experimental.tvls.methods` has it")
+    if method in registry.ALLOWED_IN_A_BROWSER:
+        senders.append("pages of the canvas")
+    return "; ".join(senders)
 
 
 def example(method: registry.Method, side: Literal["params", "result"]) -> str:

@@ -48,7 +48,7 @@ OPEN_ERRORS = (
     "limitExceeded",
 )
 
-FORM_ERRORS = ("noWorkspace", "targetNotFound", "setupInvalid")
+FORM_ERRORS = ("noWorkspace", "targetNotFound", "setupRequired", "setupInvalid")
 
 METHODS: Final[tuple[Method, ...]] = (
     Method(
@@ -103,6 +103,7 @@ METHODS: Final[tuple[Method, ...]] = (
         t.TrustParams,
         t.TrustResult,
         "Trust a folder; for clients with a trust decision of their own.",
+        ("notTrusted",),
     ),
     Method("tvls/trust/revoke", t.TrustParams, t.TrustResult, "Withdraw trust and end the folder's workers."),
     # --- setup ---
@@ -125,7 +126,7 @@ METHODS: Final[tuple[Method, ...]] = (
         types_setup.SetupSaveParams,
         types_setup.SetupSaved,
         "Write a profile into tensorviz.toml, in place.",
-        (*FORM_ERRORS, "setupRequired", "setupChanged", "unsavedSource"),
+        (*FORM_ERRORS, "setupChanged", "unsavedSource"),
     ),
     # --- environments ---
     Method(
