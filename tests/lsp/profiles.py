@@ -68,9 +68,13 @@ HELIX: dict[str, Any] = {  # no lens; answers questions without announcing it
     "window": {"workDoneProgress": True, "showDocument": {"support": True}},
 }
 
-EGLOT: dict[str, Any] = {  # no lens
+EGLOT: dict[
+    str, Any
+] = {  # 1.17.30 (Emacs 30.1), eglot-client-capabilities: no lens; answers questions without announcing it
     "general": {"positionEncodings": ["utf-32", "utf-8", "utf-16"]},
     "workspace": {
+        "applyEdit": True,
+        "workspaceEdit": {"documentChanges": True},
         "configuration": True,
         "workspaceFolders": True,
         "didChangeWatchedFiles": {"dynamicRegistration": True},
@@ -83,7 +87,6 @@ EGLOT: dict[str, Any] = {  # no lens
     },
     "window": {
         "workDoneProgress": True,
-        "showMessage": {"messageActionItem": {"additionalPropertiesSupport": True}},
         "showDocument": {"support": True},
     },
     "experimental": {},
@@ -111,6 +114,48 @@ SUBLIME: dict[str, Any] = {
     },
 }
 
+LSP_MODE: dict[str, Any] = {  # 9, lsp--client-capabilities: no showDocument, and nothing under `window`
+    "general": {"positionEncodings": ["utf-32", "utf-16"]},
+    "workspace": {
+        "applyEdit": True,
+        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]},
+        "configuration": True,
+        "workspaceFolders": True,
+        "codeLens": {"refreshSupport": True},
+        "didChangeWatchedFiles": {"dynamicRegistration": True},
+    },
+    "textDocument": {
+        "synchronization": {"willSave": True, "didSave": True, "willSaveWaitUntil": True},
+        "codeAction": {**_ACTION, "dynamicRegistration": True},
+        "completion": {"dynamicRegistration": True},
+        "definition": {"dynamicRegistration": True, "linkSupport": True},
+        "hover": {**_MARKDOWN, "dynamicRegistration": True},
+        "publishDiagnostics": {"relatedInformation": True, "versionSupport": True},
+    },
+}
+
+KAKOUNE: dict[str, Any] = {  # kakoune-lsp at 020cf336, src/capabilities.rs: no encodings, no showDocument
+    "workspace": {
+        "applyEdit": True,
+        "workspaceEdit": {"documentChanges": True},
+        "configuration": True,
+        "workspaceFolders": True,
+        "codeLens": {},
+        "didChangeConfiguration": {"dynamicRegistration": False},
+    },
+    "textDocument": {
+        "synchronization": {"didSave": True},
+        "codeLens": {"dynamicRegistration": False},
+        "codeAction": _ACTION,
+        "hover": _MARKDOWN,
+        "publishDiagnostics": {"relatedInformation": True},
+    },
+    "window": {
+        "workDoneProgress": True,
+        "showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}},
+    },
+}
+
 MINIMAL: dict[str, Any] = {}
 """A client that announces nothing."""
 
@@ -127,3 +172,6 @@ EDITORS: dict[str, dict[str, Any]] = {
     "eglot": EGLOT,
     "sublime": SUBLIME,
 }
+
+WITHOUT_BROWSER: dict[str, dict[str, Any]] = {"lsp-mode": LSP_MODE, "kakoune": KAKOUNE, "minimal": MINIMAL}
+"""They cannot be asked to show a page; the address comes in a message."""

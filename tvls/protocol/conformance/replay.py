@@ -70,7 +70,7 @@ def _nothing_else(connection: Connection, taken: set[int]) -> None:
 
 # --- recording -------------------------------------------------------------------------------------------------------
 
-_VARYING: Final = {"version", "pid", "stderr", "message", "nextStep"}
+_VARYING: Final = {"version", "pid", "stderr", "message", "nextStep", "help"}
 """Fields that differ between runs, or whose words are each server's own."""
 _LEFT_OUT: Final = {"unavailable", "jsonrpc"}
 _BEGINNINGS: Final = {"methods": 2, "commands": 2}
