@@ -8,7 +8,7 @@ const SWEEPS_AGAIN = 2;
 /** Further starts of the search through the whole hierarchy: fewer for large ones. */
 const LEAST_STARTS = 1;
 const MOST_STARTS = 12;
-const CELLS_STARTED = 3000;
+const CELLS_STARTED = 1000;
 const LOCAL_SWEEPS = 4;
 /** Starts of the search within one part: fewer for large ones. */
 const LEAST_TRIES = 1;
