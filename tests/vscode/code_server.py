@@ -71,8 +71,11 @@ class VSCode:
 
 
 @contextlib.contextmanager
-def vscode(state: Path, settings: dict[str, Any], *, host_tests: bool = False) -> Iterator[VSCode]:
-    """VS Code with the packaged extension, or, for tests in the extension host, ready to load it from its folder."""
+def vscode(state: Path, settings: dict[str, Any], *, host_tests: bool = False, source: bool = True) -> Iterator[VSCode]:
+    """VS Code with the packaged extension, or, for tests in the extension host, ready to load it from its folder.
+
+    With `source`, servers run the code of this checkout.
+    """
     entry = INSTALLED / "node_modules" / "code-server" / "out" / "node" / "entry.js"
     node = INSTALLED / "node" / "node_modules" / ".bin" / "node"
     # Settings that name programs belong to the machine: those of the person do not count in a remote window.
@@ -90,8 +93,10 @@ def vscode(state: Path, settings: dict[str, Any], *, host_tests: bool = False) -
         "XDG_STATE_HOME": str(state / "state"),
         "XDG_CACHE_HOME": str(state / "cache"),
         "EXTENSIONS_GALLERY": '{"serviceUrl": "", "itemUrl": ""}',
-        "PYTHONPATH": str(REPOSITORY),
+        **({"PYTHONPATH": str(REPOSITORY)} if source else {}),
     }
+    if not source:
+        env.pop("PYTHONPATH", None)
     if not host_tests:
         package = EXTENSION / "tvls.vsix"
         subprocess.run([*command, "--install-extension", str(package)], env=env, check=True, timeout=120)

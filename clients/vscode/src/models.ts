@@ -1,4 +1,5 @@
 // The models of the workspace, by file, with what is known of each.
+import { posix } from "node:path";
 import * as vscode from "vscode";
 import type { TargetInfo } from "../../canvas/src/protocol";
 import type { Server } from "./server";
@@ -27,7 +28,8 @@ export class FileItem extends vscode.TreeItem {
   ) {
     super(uri, vscode.TreeItemCollapsibleState.Expanded);
     this.iconPath = vscode.ThemeIcon.File;
-    this.description = vscode.workspace.asRelativePath(vscode.Uri.joinPath(uri, ".."), false);
+    const folder = posix.dirname(vscode.workspace.asRelativePath(uri));
+    this.description = folder === "." ? "" : folder;
     this.id = uri.toString();
   }
 }
