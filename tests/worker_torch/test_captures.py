@@ -110,23 +110,23 @@ def test_a_capture_is_sound(found: dict[str, Any], name: str) -> None:
     assert "failure" not in document, document["failure"]
     assert (document["framework"], document["backend"]) == ("torch", "eager")
     assert document["coverage"]["scope"] == "eager_forward"
-    _assert_sound(document, document["scopes"], set())
+    assert_sound(document)
     assert len({operation["id"] for operation in document["operations"]}) == len(document["operations"])
 
 
-def _assert_sound(graph: dict[str, Any], graph_scopes: list[dict[str, Any]], given: set[int]) -> None:
+def assert_sound(graph: dict[str, Any]) -> None:
     """Every operand stands before the operation that reads it, and every value is made once."""
     known = {at for at, value in enumerate(graph["values"]) if value["role"] != "intermediate"}
     made: set[int] = set()
     for operation in graph["operations"]:
         assert set(read(operation)) <= known, operation
         assert not made & set(operation["outputs"])
-        assert 0 <= operation["scope"] < len(graph_scopes)
+        assert 0 <= operation["scope"] < len(graph["scopes"])
         made |= set(operation["outputs"])
         known |= made
     assert known == set(range(len(graph["values"])))
     for body in graph["bodies"]:
-        _assert_sound(body, body["scopes"], set())
+        assert_sound(body)
 
 
 @pytest.mark.parametrize("name", sorted(set(REQUESTS) - FAILS - {"Huge"}))

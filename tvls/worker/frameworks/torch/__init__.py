@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import random
 from contextlib import AbstractContextManager
 from typing import Any, Dict, FrozenSet, List, Optional, Tuple
 
@@ -53,29 +52,18 @@ def capture(job: Job) -> Dict[str, Any]:
 
     Raises SetupFault, LimitExceeded, or whatever the user's code raises.
     """
-    allowed = budget(job.limits)
-    _seed(job)
+    allowed, seed = budget(job.limits), int(job.setup.get("seed", 0))
     try:
-        with job.phase("init"), weighed(allowed):
-            built = model.build(job)
+        with model.seeded(seed):
+            with job.phase("init"), weighed(allowed):
+                built = model.build(job)
+            return _run(job, *built, str(job.setup.get("device", "cpu")))
     except TooLarge:
         gc.collect()
-        return _on_meta(job)
-    return _run(job, *built, str(job.setup.get("device", "cpu")))
-
-
-def _on_meta(job: Job) -> Dict[str, Any]:
-    _seed(job)
-    with libraries.torch.device("meta"):
+    with model.seeded(seed), libraries.torch.device("meta"):
         with job.phase("init"):
             built = model.build(job)
         return _run(job, *built, "meta")
-
-
-def _seed(job: Job) -> None:
-    seed = int(job.setup.get("seed", 0))
-    random.seed(seed)
-    libraries.torch.manual_seed(seed)
 
 
 def _run(job: Job, root: Any, fresh: bool, device_name: str) -> Dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Any, Callable, Dict, List, cast
+from typing import Any, Callable, Dict, List, Optional, cast
 
 from tvls.worker.frameworks.torch import libraries as lib
 from tvls.worker.frameworks.torch.tensors import is_tensor, plain_dtype
@@ -12,8 +12,8 @@ from tvls.worker.job import type_name
 
 _DEEPEST = 8
 
-Operand = Callable[[Any], int]
-"""From a tensor to its position among the operands."""
+Operand = Callable[[Any], Optional[int]]
+"""From a tensor to its position among the operands; None for one that was put into an argument by the call."""
 
 
 def encode(value: Any, operand: Operand, depth: int = 0) -> Any:
@@ -26,7 +26,8 @@ def encode(value: Any, operand: Operand, depth: int = 0) -> Any:
     if kind is complex:
         return [number(value.real), number(value.imag)]
     if is_tensor(value):
-        return {"operand": operand(value)}
+        position = operand(value)
+        return {"opaque": type_name(value)} if position is None else {"operand": position}
     if depth >= _DEEPEST:
         return {"opaque": type_name(value)}
     if isinstance(value, (list, tuple, lib.torch.Size)):

@@ -23,6 +23,13 @@ class _Known(NamedTuple):
     """How often its storage had been written to."""
 
 
+class _Memory(NamedTuple):
+    storage: Any
+    """A weak reference."""
+    values: Dict[Tuple[Any, ...], Tuple[int, int]]
+    """By dtype, shape, strides and offset: the value, and how often the storage had been written to."""
+
+
 class Count:
     """Values and operations of the whole capture, bodies included, against their limits."""
 
@@ -43,9 +50,12 @@ class Count:
 
 
 class Graph:
-    """Values and operations of the program, or of one body. `device`: the one that needs no mention."""
+    """Values and operations of the program, or of one body.
 
-    def __init__(self, count: Count, device: str) -> None:
+    `device`: the one that needs no mention. `attributes`: tensors that modules hold, by id, with their names.
+    """
+
+    def __init__(self, count: Count, device: str, attributes: Optional[Dict[int, Tuple[Any, str]]] = None) -> None:
         self.values: List[Dict[str, Any]] = []
         self.operations: List[Dict[str, Any]] = []
         self._count = count
@@ -53,13 +63,18 @@ class Graph:
         self._known: Dict[int, _Known] = {}
         self._written: Dict[int, Tuple[int, int]] = {}
         """Storage → how often it was written to, and by which operation last."""
+        self._attributes = {} if attributes is None else attributes
+        self._follows = attributes is not None
+        self._memory: Dict[int, _Memory] = {}
+        """By storage: outlives the tensors, as the parameter does that is made of a tensor."""
         self._used: Set[str] = set()
         self._ordinals: Dict[str, int] = {}
 
     def add_value(self, tensor: Any, role: str, **more: Any) -> int:
         """A new value, which `tensor` holds from now on. Raises LimitExceeded."""
         self._count.value()
-        value: Dict[str, Any] = {"role": role, "shape": shape_of(tensor), "dtype": dtype_name(tensor), **more}
+        inner = _innermost(tensor)  # of a batch by `vmap` the whole of it
+        value: Dict[str, Any] = {"role": role, "shape": shape_of(inner), "dtype": dtype_name(tensor), **more}
         device = str(tensor.device)
         if device != self._device:
             value["device"] = device
@@ -69,6 +84,8 @@ class Graph:
 
     def hold(self, tensor: Any, value: int) -> None:
         self._known[id(tensor)] = _Known(weakref.ref(tensor), value, self._writes(tensor))
+        if self._follows:
+            self._remember(tensor, value)
         inner = unwrapped(tensor)
         if inner is not None:
             self.hold(inner, value)
@@ -98,7 +115,35 @@ class Graph:
     def read(self, tensor: Any) -> int:
         """The value that a tensor holds; one from elsewhere becomes a constant."""
         value = self.known(tensor)
-        return self.add_value(tensor, "constant") if value is None else value
+        if value is None:
+            value = self._same_memory(tensor)
+        if value is None:
+            held = self._attributes.get(id(tensor))
+            named = {} if held is None else {"name": held[1]}
+            return self.add_value(tensor, "constant", **named)
+        return value
+
+    def _remember(self, tensor: Any, value: int) -> None:
+        storage = None if tensor.is_nested else _storage(tensor)
+        if storage is None:
+            return
+        key = int(storage._cdata)
+        memory = self._memory.get(key)
+        if memory is None or memory.storage() is not storage:  # another had this address before
+            memory = self._memory[key] = _Memory(weakref.ref(storage), {})
+        memory.values[_layout(tensor)] = (value, self._writes(tensor))
+
+    def _same_memory(self, tensor: Any) -> Optional[int]:
+        """The value of another tensor that is this one but for its class or its flags, as `Parameter(tensor)` is."""
+        storage = _storage(tensor) if self._follows and not tensor.is_nested else None
+        memory = None if storage is None else self._memory.get(int(storage._cdata))
+        if storage is None or memory is None or memory.storage() is not storage:
+            return None
+        found = memory.values.get(_layout(tensor))
+        if found is None or found[1] != self._writes(tensor):
+            return None
+        self.hold(tensor, found[0])
+        return found[0]
 
     def wrote(self, storage: int, operation: int) -> None:
         self._written[storage] = (self._written.get(storage, (0, 0))[0] + 1, operation)
@@ -129,10 +174,26 @@ def unwrapped(tensor: Any) -> Any:
     return None
 
 
-def storage_of(tensor: Any) -> int:
-    """What identifies the memory of a tensor, that of its views included; of one without a storage, itself."""
+def _innermost(tensor: Any) -> Any:
+    inner = unwrapped(tensor)
+    return tensor if inner is None else _innermost(inner)
+
+
+def _storage(tensor: Any) -> Any:
+    """The storage of a tensor, one object as long as it lives; None where it has none of its own."""
     try:
         with lib.torch._C.DisableTorchFunction():
-            return int(tensor.untyped_storage()._cdata)
+            return tensor.untyped_storage()
     except (RuntimeError, NotImplementedError, AttributeError):  # sparse, nested and wrapped tensors
-        return id(tensor)
+        return None
+
+
+def _layout(tensor: Any) -> Tuple[Any, ...]:
+    with lib.torch._C.DisableTorchFunction():
+        return tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
+
+
+def storage_of(tensor: Any) -> int:
+    """What identifies the memory of a tensor, that of its views included; of one without a storage, itself."""
+    storage = _storage(tensor)
+    return id(tensor) if storage is None else int(storage._cdata)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import random
 from contextlib import contextmanager
 from typing import Any, Dict, Generator, List, Tuple
 
@@ -78,14 +79,13 @@ def signature_of(job: Job, model: Any) -> Any:
 
 @contextmanager
 def restored(model: Any) -> Generator[None, None, None]:
-    """Run in evaluation mode without gradients; modes of every submodule, random numbers, default dtype and gradient
-    mode are afterwards as they were, whatever happens."""
+    """Run in evaluation mode without gradients; modes of every submodule, default dtype and gradient mode are
+    afterwards as they were, whatever happens."""
     torch = lib.torch
     modes: List[Tuple[Any, bool]] = [
         (module, module.training) for module in torch.nn.Module.modules(model) if hasattr(module, "training")
     ]
     dtype = torch.get_default_dtype()
-    random = torch.get_rng_state()
     gradients = torch.is_grad_enabled()
     try:
         for module, _ in modes:
@@ -95,9 +95,22 @@ def restored(model: Any) -> Generator[None, None, None]:
     finally:
         torch.set_grad_enabled(gradients)
         torch.set_default_dtype(dtype)
-        torch.set_rng_state(random)
         for module, training in modes:
             module.training = training
+
+
+@contextmanager
+def seeded(seed: int) -> Generator[None, None, None]:
+    """Random numbers by the seed; afterwards they go on as if none had been drawn, whatever happens."""
+    torch = lib.torch
+    drawn, own = torch.get_rng_state(), random.getstate()
+    try:
+        random.seed(seed)
+        torch.manual_seed(seed)
+        yield
+    finally:
+        torch.set_rng_state(drawn)
+        random.setstate(own)
 
 
 def uninitialised(model: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from tvls.worker.frameworks.torch import libraries as lib
 
@@ -16,6 +16,7 @@ class FunctionName(NamedTuple):
     """`torch.nn.functional.linear`, `torch.Tensor.view`."""
     is_attribute: bool
     """Whether it reads or sets an attribute of a tensor."""
+    is_setter: bool = False
 
     @staticmethod
     def of(function: Any) -> "FunctionName":
@@ -27,6 +28,17 @@ class FunctionName(NamedTuple):
         except TypeError:  # not hashable
             return _name(function)
 
+
+_FACTORIES = {
+    **{name: ["size"] for name in ("zeros", "ones", "empty", "rand", "randn")},
+    "full": ["size", "fill_value"],
+    "tensor": ["data"],
+    "as_tensor": ["data"],
+    "eye": ["n", "m"],
+    "linspace": ["start", "end", "steps"],
+    **{f"Tensor.new_{name}": ["self", "size"] for name in ("empty", "zeros", "ones")},
+}
+"""Names of the parameters of functions of `torch` whose signature nothing of PyTorch tells."""
 
 _names: Dict[Any, FunctionName] = {}
 _operators: Dict[Any, str] = {}
@@ -44,9 +56,10 @@ def _name(function: Any) -> FunctionName:
         module: Any = getattr(function, "__module__", None)
         name: Any = getattr(function, "__qualname__", getattr(function, "__name__", type(function).__name__))
         full = f"{module}.{name}" if isinstance(module, str) and module else str(name)
+    full = full.replace("._VariableFunctionsClass.", ".")  # what holds the functions of `torch`
     for ending in (_GETTER, _SETTER):
         if full.endswith(ending):
-            return FunctionName(full[: -len(ending)], True)
+            return FunctionName(full[: -len(ending)], True, ending is _SETTER)
     return FunctionName(full, False)
 
 
@@ -78,6 +91,14 @@ def _parameter_names(function: Any) -> List[str]:
         named: Any = lib.signatures.get(function, function)
         signature = inspect.signature(named)
     except (TypeError, ValueError):
-        return []
+        return _FACTORIES.get(FunctionName.of(function).full.replace("torch.", "", 1), [])
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [parameter.name for parameter in signature.parameters.values() if parameter.kind in kinds]
+
+
+def named_arguments(names: List[str], args: Tuple[Any, ...]) -> List[Tuple[str, Any]]:
+    """Positional arguments by name. Sizes that are written one by one, as in `x.view(2, 3)`, are those of the last."""
+    given = len(names)
+    if 0 < given < len(args) and all(type(value) is int for value in args[given - 1 :]):
+        args = (*args[: given - 1], list(args[given - 1 :]))
+    return [(names[at] if at < given else f"arg{at}", value) for at, value in enumerate(args)]

@@ -10,14 +10,16 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+import threading
 from contextlib import ExitStack, contextmanager
 from typing import Any, Dict, Generator, List, NamedTuple, Optional, Tuple
 
 from tvls.worker.frameworks.torch import libraries as lib
+from tvls.worker.frameworks.torch.attributes import held_tensors
 from tvls.worker.frameworks.torch.encode import encode
 from tvls.worker.frameworks.torch.graph import Count, Graph, storage_of
 from tvls.worker.frameworks.torch.measurements import Measurements
-from tvls.worker.frameworks.torch.names import FunctionName, operator_name, parameter_names
+from tvls.worker.frameworks.torch.names import FunctionName, named_arguments, operator_name, parameter_names
 from tvls.worker.frameworks.torch.scopes import Scopes
 from tvls.worker.frameworks.torch.stacks import Stacks
 from tvls.worker.frameworks.torch.tensors import describe, is_tensor
@@ -30,6 +32,15 @@ WHERE = "_tvls_where"
 
 _SILENT = ("profiler.", "prim.")
 """Namespaces of operators that compute nothing."""
+
+_ADMINISTRATIVE = frozenset(("torch.Tensor.requires_grad_", "torch.Tensor.retain_grad", "torch.Tensor.register_hook"))
+"""Functions that return a tensor and compute nothing."""
+
+_TELLING = frozenset(f"torch.Tensor.{name}" for name in ("tolist", "numpy", "item", "__array__", "__dlpack__"))
+"""Functions that take values out of a tensor without an operator that tells."""
+
+_RENAMING = frozenset(("aten.set_",))
+"""Operators that change what a tensor refers to, and write nothing."""
 
 
 class Ran(NamedTuple):
@@ -50,12 +61,23 @@ class Where(NamedTuple):
     module: Optional[str]
 
 
+class _Thread(threading.local):
+    """What a thread is at."""
+
+    def __init__(self) -> None:
+        self.recording = False
+        self.below: Optional[List[Ran]] = None
+        """Operators of the function that runs now; None between functions."""
+        self.noting = False
+        """Whether what is called now is called by the recorder, or by an operator, and not by the program."""
+
+
 class Recorder:
     """Fills `graph`, `scopes` and `bodies` while the model runs inside `recording`."""
 
     def __init__(self, job: Job, root: Any, device: str, measurements: Measurements) -> None:
         self._count = Count(job.limits)
-        self.graph = Graph(self._count, device)
+        self.graph = Graph(self._count, device, held_tensors(root))
         self.scopes = Scopes(root, type(root).__name__, job.limits)
         self.bodies: List[Dict[str, Any]] = []
         self.reads_values = False
@@ -64,18 +86,20 @@ class Recorder:
         self._measurements = measurements
         self._stacks = Stacks(job.frames)
         self._bodies: Dict[str, int] = {}
-        self._below: Optional[List[Ran]] = None
-        """Operators of the function that runs now; None between functions."""
-        self._noting = False
-        """Whether what is called now is called by this class, and not by the program."""
+        self._thread = _Thread()
+        self._one_at_a_time = threading.Lock()
         self._writes: Dict[Any, List[Any]] = {}
 
     @contextmanager
     def recording(self) -> Generator[None, None, None]:
-        recorder, module = self, lib.torch.nn.Module
-        plain = module.__call__
+        """Watch the calls of this thread, and of those that start meanwhile or call a module."""
+        recorder, module, thread = self, lib.torch.nn.Module, threading.Thread
+        plain, start = module.__call__, thread.start
 
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not recorder._thread.recording:
+                with recorder._watching():
+                    return call(self, *args, **kwargs)
             recorder.scopes.enter(self)
             try:
                 return plain(self, *args, **kwargs)
@@ -85,45 +109,86 @@ class Recorder:
             finally:
                 recorder.scopes.leave()
 
-        functions, operators = _modes(recorder)
+        def start_watched(self: Any) -> None:
+            run, around = self.run, recorder.scopes.around()
+
+            def watched() -> None:
+                with recorder._watching():
+                    recorder.scopes.begin(around)
+                    run()
+
+            self.run = watched
+            start(self)
+
         with ExitStack() as stack:
             module.__call__ = call
             stack.callback(setattr, module, "__call__", plain)
-            stack.enter_context(operators)
-            stack.enter_context(functions)
+            setattr(thread, "start", start_watched)  # noqa: B010  (to a type checker it is no place to assign to)
+            stack.callback(setattr, thread, "start", start)
+            stack.enter_context(self._watching())
             yield
+
+    @contextmanager
+    def _watching(self) -> Generator[None, None, None]:
+        functions, operators = _modes(self)
+        self._thread.recording = True
+        try:
+            with operators, functions:
+                yield
+        finally:
+            self._thread.recording = False
 
     # --- functions ---------------------------------------------------------------------------------------------------
 
     def function(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Call a function of PyTorch and note it, if it did something with tensors."""
-        if self._noting or self._below is not None:  # the latter: below another, in a way that the mode sees
+        thread = self._thread
+        if thread.noting or thread.below is not None:  # the latter: below another, in a way that the mode sees
             return function(*args, **kwargs)
+        name = FunctionName.of(function)
+        shown = args[:1] if name.full == "torch.Tensor.__deepcopy__" else args  # then everything copied before
         operands: List[Any] = []
-        tensors_in(args, operands)
+        tensors_in(shown, operands)
         tensors_in(kwargs, operands)
-        before = [self.graph.known(operand) for operand in operands]
-        self._below = below = []
+        before = self._known(operands)
+        thread.below = below = []
         try:
             result = function(*args, **kwargs)
         except BaseException as fault:
             self._remember(fault, function, operands)
             raise
         finally:
-            self._below = None
+            thread.below = None
+        if name.full in _TELLING:
+            self.reads_values = True
         made: List[Any] = []
         tensors_in(result, made)
-        name = FunctionName.of(function)
-        if below or (made and not name.is_attribute):
-            self._note(name.full, function, args, kwargs, operands, before, made, below, inspect.currentframe())
+        if name.is_setter and name.full == "torch.Tensor.data" and len(operands) == 2:
+            with self._noted():
+                self.graph.hold(operands[0], self.graph.read(operands[1]))
+        elif below or (made and not name.is_attribute and name.full not in _ADMINISTRATIVE):
+            self._note(name.full, function, shown, kwargs, operands, before, made, below, inspect.currentframe())
         return result
 
     def _note(self, *noted: Any) -> None:
-        self._noting = True
-        try:
+        with self._noted():
             self._note_call(*noted)
+
+    def _known(self, operands: List[Any]) -> List[Optional[int]]:
+        if not operands:
+            return []
+        with self._noted():
+            return [self.graph.known(operand) for operand in operands]
+
+    @contextmanager
+    def _noted(self) -> Generator[None, None, None]:
+        """What is called in here is no call of the program; one thread at a time."""
+        self._thread.noting = True
+        try:
+            with self._one_at_a_time:
+                yield
         finally:
-            self._noting = False
+            self._thread.noting = False
 
     def _note_call(
         self,
@@ -138,6 +203,7 @@ class Recorder:
         frame: Any,
     ) -> None:
         graph = self.graph
+        below = _without_own_detaches(name, below)
         values = [
             graph.read(operand) if value is None else value for operand, value in zip(operands, before, strict=True)
         ]
@@ -173,24 +239,28 @@ class Recorder:
 
     def operator(self, operator: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Run an ATen operator, below a function or by itself."""
-        if self._noting or operator_name(operator).startswith(_SILENT):
+        thread = self._thread
+        if thread.noting or operator_name(operator).startswith(_SILENT):
             return operator(*args, **kwargs)
-        alone = self._below is None
+        alone = thread.below is None
         operands: List[Any] = []
         before: List[Optional[int]] = []
         if alone:
             tensors_in(args, operands)
             tensors_in(kwargs, operands)
-            before = [self.graph.known(operand) for operand in operands]
+            before = self._known(operands)
+        thread.noting = alone  # the call that is made here is one that the mode of functions sees, too
         try:
             result = operator(*args, **kwargs)
         except BaseException as fault:
             if alone:
                 self._remember(fault, operator, operands)
             raise
+        finally:
+            thread.noting = False
         ran = Ran(operator, args, kwargs, result, self._written(operator, args, kwargs))
-        if self._below is not None:
-            self._below.append(ran)
+        if thread.below is not None:
+            thread.below.append(ran)
             return result
         made: List[Any] = []
         tensors_in(result, made)
@@ -203,6 +273,7 @@ class Recorder:
         places = self._writes.get(operator)
         if places is None:
             arguments = getattr(getattr(operator, "_schema", None), "arguments", ())
+            arguments = () if operator_name(operator) in _RENAMING else arguments
             places = self._writes[operator] = [
                 (position, argument.name)
                 for position, argument in enumerate(arguments)
@@ -290,16 +361,27 @@ def _params(names: List[str], args: Tuple[Any, ...], kwargs: Dict[str, Any], ope
     """Arguments that are more than a tensor in its place: by name, tensors in them by position among the operands."""
     positions = {id(operand): at for at, operand in reversed(list(enumerate(operands)))}
 
-    def operand(tensor: Any) -> int:
-        return positions[id(tensor)]
+    def operand(tensor: Any) -> Optional[int]:
+        return positions.get(id(tensor))
 
     found: Dict[str, Any] = {}
-    for at, value in enumerate(args):
+    for name, value in named_arguments(names, args):
         if not is_tensor(value):
-            found[names[at] if at < len(names) else f"arg{at}"] = encode(value, operand)
+            found[name] = encode(value, operand)
     for name, value in kwargs.items():
         found[name] = encode(value, operand)
     return found
+
+
+def _without_own_detaches(name: str, below: List[Ran]) -> List[Ran]:
+    """PyTorch detaches what a factory made where somebody else holds it, too; here it is the recorder who does."""
+    if len(below) < 2 or name.endswith((".detach", ".data")):
+        return below
+    return [
+        ran
+        for before, ran in zip((None, *below), below, strict=False)
+        if before is None or operator_name(ran.operator) != "aten.detach" or ran.args[0] is not before.result
+    ]
 
 
 def _is_itself(short: str, below: List[Ran]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Dict, List, Optional
 
 from tvls.capture.limits import LimitExceeded, Limits
@@ -17,6 +18,13 @@ class _Call:
         """None until an operation runs in it: a module in which nothing ran is not shown."""
 
 
+class _Calls(threading.local):
+    """Calls that a thread is in, from the outside in."""
+
+    def __init__(self) -> None:
+        self.calls: List[_Call] = []
+
+
 class Scopes:
     """Scopes in order of their first operation; index 0 is the root."""
 
@@ -25,22 +33,30 @@ class Scopes:
         self._root = root
         self._name = name
         self._limits = limits
-        self._calls: List[_Call] = []
+        self._in = _Calls()
         self._paths: Dict[int, str] = {id(module): path for path, module in lib.torch.nn.Module.named_modules(root)}
         self._sizes: Dict[int, Dict[str, int]] = {}
         self._ordinals: Dict[str, int] = {}
 
     def enter(self, module: Any) -> None:
         """A module is called. One that the model made while it ran has no path."""
-        self._calls.append(_Call(module, self._paths.get(id(module))))
+        self._in.calls.append(_Call(module, self._paths.get(id(module))))
 
     def leave(self) -> None:
-        self._calls.pop()
+        self._in.calls.pop()
+
+    def around(self) -> List[Any]:
+        """Calls that this thread is in, for one that it starts."""
+        return list(self._in.calls)
+
+    def begin(self, around: List[Any]) -> None:
+        """This thread works inside those calls."""
+        self._in.calls = list(around)
 
     def here(self) -> int:
         """Index of the scope that runs now. Raises LimitExceeded."""
         parent, around = 0, ""
-        for call in self._calls:
+        for call in self._in.calls:
             if call.scope is None:
                 call.scope = self._add(parent, call, around)
             parent = call.scope
@@ -49,9 +65,10 @@ class Scopes:
 
     def where(self) -> Optional[str]:
         """The innermost module that runs now, for messages: `layers.0 (Linear)`."""
-        if not self._calls:
+        calls = self._in.calls
+        if not calls:
             return None
-        call = self._calls[-1]
+        call = calls[-1]
         kind = type(call.module).__name__
         return f"{call.path} ({kind})" if call.path else kind
 
