@@ -30,10 +30,12 @@ class Origin:
     profile: Profile
     environment: Environment
     """The capture Python."""
+    measured: frozenset[str] = frozenset()
+    """What was measured while the model ran."""
 
     @property
     def key(self) -> object:
-        """Equal for origins whose captures are the same; of two equal profiles each has its own."""
+        """Equal for origins whose captures are the same, but for measurements; two equal profiles have two."""
         profile = self.profile
         return (
             self.folder,
@@ -112,6 +114,9 @@ class CaptureStore:
         """Keeps `opened` as the newest outcome of its target. An older capture stays open: a view may still show it."""
         self._failed.pop(_target(opened.origin), None)
         before = next((c for c in self if _same_profile(c.origin, opened.origin)), None)
+        if before is not None and _same_program(before, opened):  # measured now, or then: nothing to compare
+            opened.previous = before.previous
+            before = None
         if before is not None and before.capture["captureId"] != opened.capture["captureId"]:
             opened.previous = before.capture["captureId"]
         elif before is not None:
@@ -140,7 +145,9 @@ class CaptureStore:
         return next((c for c, o in of if (o.folder, o.path, o.name, o.profile.name) == wanted), None)
 
     def same_setup(self, origin: Origin) -> OpenCapture | None:
-        return next((c for c in self if c.origin.key == origin.key), None)
+        """One that has all that is to be measured, and maybe more."""
+        same = (c for c in self if c.origin.key == origin.key)
+        return next((c for c in same if c.origin.measured >= origin.measured), None)
 
     def failure(self, path: Path | None, name: str) -> FailedTrace | None:
         return self._failed.get((path, name))
@@ -162,6 +169,10 @@ def _lines(text: str) -> list[str]:
 
 def _same_profile(a: Origin, b: Origin) -> bool:
     return (a.folder, a.path, a.name, a.profile.name) == (b.folder, b.path, b.name, b.profile.name)
+
+
+def _same_program(a: OpenCapture, b: OpenCapture) -> bool:
+    return a.origin.measured != b.origin.measured and a.origin.key == b.origin.key and a.snapshot == b.snapshot
 
 
 def _target(origin: Origin) -> tuple[Path | None, str]:

@@ -143,6 +143,13 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--device", default=None, help="cpu or cuda:N")
     parser.add_argument(
+        "--measure",
+        action="append",
+        default=[],
+        choices=("storage_aliases", "activation_statistics", "output_bytes"),
+        help="measure while a PyTorch model runs; what each costs stands under `unavailable` of a graph; repeatable",
+    )
+    parser.add_argument(
         "--limit",
         action="append",
         default=[],

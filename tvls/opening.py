@@ -65,6 +65,8 @@ class Request:
     profile: Profile
     setup: SetupFile | None = None
     """The file that the profile comes from."""
+    measure: frozenset[str] = frozenset()
+    """What is measured while the model runs."""
 
 
 _ANY_OF: Final[dict[str, TargetKind]] = {"jax": "jax.function", "torch": "torch.module"}
@@ -87,11 +89,12 @@ async def open_request(
     known = [request.folder / source["path"] for source in previous.capture["sources"]] if previous else []
     setup_file = [request.folder / SETUP_FILE] if request.profile.name is not None else []
     _refuse_unsaved(tools, [p for p in (path, *known) if p] + setup_file)
+    _refuse_measuring(request)
     _refuse_incomplete(request)
     _refuse_large_inputs(tools.settings, request)
     progress("environment")
     environment = await _environment(tools, request, candidates)
-    origin = Origin(request.folder, path, name, request.profile, environment)
+    origin = Origin(request.folder, path, name, request.profile, environment, request.measure)
     reusable = None if refresh else tools.captures.same_setup(origin)
     if reusable is not None and staleness(tools, reusable, request.profile.digest) is None:
         tools.captures.add(reusable)
@@ -221,6 +224,15 @@ def _refuse_unsaved(tools: Tools, paths: list[Path]) -> None:
         )
 
 
+def _refuse_measuring(request: Request) -> None:
+    if request.measure and request.profile.framework != "torch":
+        raise TvlsError(
+            "setupInvalid",
+            "A JAX program is traced by shapes and never run, so there is nothing to measure.",
+            "Open it without measurements.",
+        )
+
+
 def _refuse_incomplete(request: Request) -> None:
     profile = request.profile
     name = request.target.name if request.target else profile.qualname
@@ -318,7 +330,7 @@ def _trace_request(request: Request, settings: Settings) -> dict[str, Any]:
         "workspace": str(request.folder),
         "sysPath": list(dict.fromkeys(str(root) for root in roots)),
         "target": target,
-        "setup": request.profile.to_worker(),
+        "setup": request.profile.to_worker() | ({"measure": sorted(request.measure)} if request.measure else {}),
         "limits": asdict(settings.capture_limits()),
     }
 

@@ -299,7 +299,8 @@ class Session:
         chosen = selected(self.tools, request.folder)
         interpreter = chosen[0].command if chosen else ()
         name = params.target.name if params.target else ""
-        return (request.folder, path, name, request.profile.name, request.profile.digest, source, interpreter)
+        profile = request.profile
+        return (request.folder, path, name, profile.name, profile.digest, request.measure, source, interpreter)
 
     def _forget(self, shared: _Shared) -> None:
         self._opening = {key: other for key, other in self._opening.items() if other is not shared}
@@ -310,7 +311,8 @@ class Session:
         folder, target = await self._named(params.target)
         profile = self._profile(folder, target, params)
         known = target if target.discovered else None
-        return Request(folder, known, profile, self.setup(folder) if profile.name else None)
+        setup = self.setup(folder) if profile.name else None
+        return Request(folder, known, profile, setup, frozenset(params.measure))
 
     async def _named(self, ref: t.TargetRef) -> tuple[Path, FoundTarget]:
         """The folder and the definition that a reference names, be it a discovered target or not."""
@@ -351,7 +353,7 @@ class Session:
             profile = self.setup(folder).profiles.get(params.profile)
             if profile is not None:
                 target = await self._target_of(folder, profile.module, profile.qualname)
-                return Request(folder, target, profile, self.setup(folder))
+                return Request(folder, target, profile, self.setup(folder), frozenset(params.measure))
         raise self._no_profile(params.profile, folders)
 
     async def _target_of(self, folder: Path, module: str, qualname: str) -> FoundTarget | None:

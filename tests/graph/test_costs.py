@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tvls.graph import GraphIndex, details, view
-from tvls.graph.costs import capture_costs, contraction_flops, valid_positions
+from tvls.graph.costs import capture_costs, contraction_flops
+from tvls.graph.torch_costs import torch_contraction_flops
+from tvls.graph.windows import valid_positions
 
 from .captures import as_capture, document, mlp, operation, value
 
@@ -94,7 +96,7 @@ def test_contractions_of_pytorch(  # R24, R41
     primitive: str, operands: list[list[int]], result: list[int], params: dict[str, Any], flops: int
 ) -> None:
     default = {"stride": [1], "padding": [1], "dilation": [1], "output_padding": [0], "transposed": False, "groups": 1}
-    assert contraction_flops(primitive, operands, result, {**default, **params}) == flops
+    assert torch_contraction_flops(primitive, operands, [result], {**default, **params}) == flops
 
 
 def test_functions_of_pytorch_count_the_operators_that_ran() -> None:  # R24, R41

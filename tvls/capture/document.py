@@ -65,6 +65,20 @@ class Source(TypedDict):
     """`sha256:` and the hex digest of the file's bytes as they were loaded."""
 
 
+class Statistics(TypedDict):
+    """Of the elements of a value, as one pass over them found it; of complex numbers, of their absolute values."""
+
+    elements: int
+    zeros: int
+    nan: int
+    infinite: int
+    min: NotRequired[float]
+    """As `max`, `mean` and `std` (of the whole population) of the finite elements; absent where there are none."""
+    max: NotRequired[float]
+    mean: NotRequired[float]
+    std: NotRequired[float]
+
+
 class Value(TypedDict):
     role: ValueRole
     shape: List[int]
@@ -74,8 +88,17 @@ class Value(TypedDict):
     (after the collection, in Linen's case), so that state belongs to modules by prefix."""
     collection: NotRequired[str]
     """Of state: the collection (Linen: `params`, `batch_stats`) or type of variable (NNX: `Param`, `BatchStat`)."""
+    alsoNamed: NotRequired[List[str]]
+    """Of state: the other names of the same parameter, as of a tied weight."""
+    device: NotRequired[str]
+    """Where it is not that of the setup."""
     weakType: NotRequired[bool]
     sharding: NotRequired[str]
+    bytes: NotRequired[int]
+    """Measured on request, as the two below: what its elements take."""
+    storage: NotRequired[int]
+    """Number of the memory that it lies in; values with one number are aliases."""
+    statistics: NotRequired[Statistics]
 
 
 class Operand(TypedDict, total=False):

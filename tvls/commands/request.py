@@ -22,7 +22,7 @@ def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
         if inline:
             raise ValueError("--input, --init, --seed and --device make a setup of their own; they need a target")
         folder = workspace_folder(arguments.folder, Path.cwd())
-        return t.OpenParams(profile=arguments.profile, folder=to_uri(folder)), folder
+        return t.OpenParams(profile=arguments.profile, folder=to_uri(folder), measure=arguments.measure), folder
     file, colon, name = arguments.target.rpartition(":")
     if not colon or not file or not name:
         raise ValueError(f"{arguments.target!r} is not FILE:NAME, such as model.py:net")
@@ -42,7 +42,8 @@ def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
             init=parse_inits(arguments.init),
             inputs=parse_inputs(arguments.input),
         )
-    return t.OpenParams(target=t.TargetRef(uri=to_uri(path), name=name), profile=arguments.profile, setup=setup), folder
+    target = t.TargetRef(uri=to_uri(path), name=name)
+    return t.OpenParams(target=target, profile=arguments.profile, setup=setup, measure=arguments.measure), folder
 
 
 def warn_of_setup(session: Session, folder: Path, params: t.OpenParams) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from tvls.capture.document import Operand, Operation
 from tvls.graph.folds import body_key, plain_params
 from tvls.graph.index import Graph, GraphIndex, Port
-from tvls.graph.text import literal_text, value_text
+from tvls.graph.text import literal_text, operation_label, value_text
 from tvls.protocol import types_canvas as canvas
 
 MAX_LIMIT: Final = 10_000
@@ -111,7 +111,7 @@ def _operation_node(
 ) -> canvas.NodeChange:
     return canvas.NodeChange(
         node=graph.operation_node(at),
-        label=graph.operations[at]["primitive"],
+        label=operation_label(graph.operations[at]["primitive"]),
         scopes=graph.scopes_to_expand(graph.home[at]),
         before=before,
         what=list(what),

@@ -10,20 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from math import gcd, prod
+from math import prod
 from typing import Any, Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
 from tvls.capture.document import Operand, Operation, Value
-from tvls.graph import aten
 from tvls.graph.index import Graph, GraphIndex
+from tvls.graph.torch_costs import torch_contraction_flops, torch_flops
+from tvls.graph.windows import valid_positions
 from tvls.protocol import types as t
 
 PARAMETER_COLLECTIONS: Final = frozenset(("params", "Param", "LoRAParam", "parameters"))
 """Collections (Linen), types of variables (NNX) and kinds of tensors (PyTorch) that hold parameters."""
 
-_BITS = re.compile(r"(?:bfloat|float|uint|int|complex)(\d+)")
+_BITS = re.compile(r"(?:bfloat|float|quint|qint|uint|int|complex)(\d+)")
 
 _MOVES: Final = frozenset(
     [
@@ -328,9 +329,10 @@ def is_parameter(value: Value) -> bool:
 
 
 def value_bytes(value: Value) -> int | None:
-    """By shape and dtype, packed below a byte; None where a dtype does not say its size, as that of a key."""
+    """By shape and dtype, packed below a byte; None where one of them does not say, as the dtype of a key."""
     bits = dtype_bits(value["dtype"])
-    return None if bits is None else -(-prod(value["shape"]) * bits // 8)
+    ragged = any(dim < 0 for dim in value["shape"])
+    return None if bits is None or ragged else -(-prod(value["shape"]) * bits // 8)
 
 
 @lru_cache(maxsize=256)
@@ -376,8 +378,10 @@ def _operation_work(graph: Graph) -> OperationWork:
     for operation in graph.operations:
         primitive = operation["primitive"]
         inexact = exact = unknown = 0
-        if primitive in _MOVES or aten.is_move(primitive):
+        if primitive in _MOVES:
             pass
+        elif "." in primitive:  # a function or an operator of PyTorch
+            inexact, exact, unknown = _of_torch(graph, operation, sizes)
         elif primitive in _SPECIAL or "opaque" in operation or "bodies" in operation:
             work = _special(graph, operation, sizes)
             inexact, exact, unknown = work
@@ -390,7 +394,22 @@ def _operation_work(graph: Graph) -> OperationWork:
     return OperationWork(flops, contractions, uncounted)
 
 
-_CONTRACTIONS: Final = aten.CONTRACTIONS | {"dot_general", "ragged_dot", "ragged_dot_general", "conv_general_dilated"}
+def _of_torch(graph: Graph, operation: Operation, sizes: list[int]) -> Work:
+    """The operators that ran below a function say what it did; one without them is an operator itself."""
+    for ref in operation.get("bodies", ()):
+        if ref["role"] == "aten":
+            inner = scope_work(graph.body_graph(ref["body"]))
+            return Work(inner.flops[0], inner.contractions[0], inner.uncounted[0])
+    shapes = [_shape(graph, operand) for operand in operation["inputs"]]
+    outputs = [graph.values[value]["shape"] for value in operation["outputs"]]
+    exact = torch_contraction_flops(operation["primitive"], shapes, outputs, operation["params"])
+    if exact is not None:
+        return Work(exact, exact)
+    count = torch_flops(operation["primitive"], shapes, outputs, operation["params"])
+    return Work(0, 0, 1) if count is None else Work(count)
+
+
+_CONTRACTIONS: Final = frozenset(("dot_general", "ragged_dot", "ragged_dot_general", "conv_general_dilated"))
 _SPECIAL: Final = _READS | _SCATTERS | _WINDOWS | _UNKNOWN | _CONTRACTIONS
 
 
@@ -417,7 +436,7 @@ def _special(graph: Graph, operation: Operation, sizes: list[int]) -> Work:
             return Work(each * prod(cast(list[int], window)))
         return Work(0, 0, 1)
     bodies = operation.get("bodies", [])
-    if len(bodies) == 1 and (primitive == "scan" or primitive in _CALLS or bodies[0]["role"] == "aten"):
+    if len(bodies) == 1 and (primitive == "scan" or primitive in _CALLS):
         times = _length(operation) if primitive == "scan" else 1
         if times is not None:
             inner = scope_work(graph.body_graph(bodies[0]["body"]))
@@ -444,8 +463,6 @@ def contraction_flops(
             return _dot(operands, result, params["dimension_numbers"])
         if primitive == "conv_general_dilated":
             return _convolution(operands, params)
-        if primitive in aten.CONTRACTIONS:
-            return aten.flops(primitive, operands, result, params, valid_positions)
         if primitive == "ragged_dot":
             return 2 * prod(result) * operands[0][-1]
         return _ragged_dot(operands, result, params["ragged_dot_dimension_numbers"])
@@ -489,24 +506,3 @@ def _convolution(operands: Sequence[Sequence[int]], params: dict[str, Any]) -> i
         )
     batch, features, inputs = lhs[lhs_spec[0]], rhs[rhs_spec[0]], rhs[rhs_spec[1]]
     return 2 * (batch // params.get("batch_group_count", 1)) * features * inputs * places
-
-
-@lru_cache(maxsize=1024)
-def valid_positions(
-    size: int, window: int, stride: int, low: int, high: int, base_dilation: int, window_dilation: int
-) -> int:
-    """Along one axis, how often a position of the window meets an element of the operand, over all results."""
-    dilated = 0 if size == 0 else (size - 1) * base_dilation + 1
-    reach = 0 if window == 0 else (window - 1) * window_dilation + 1
-    results = max(0, (dilated + low + high - reach) // stride + 1)
-    step = base_dilation // gcd(stride, base_dilation)
-    total = 0
-    for position in range(window):
-        offset = position * window_dilation - low  # result r reads the element at r * stride + offset
-        first = max(0, -(offset // stride))
-        last = min(results - 1, (dilated - 1 - offset) // stride)
-        hits = (r for r in range(first, min(last + 1, first + step)) if (r * stride + offset) % base_dilation == 0)
-        begin = next(hits, None)  # and every `step` results from there on
-        if begin is not None:
-            total += (last - begin) // step + 1
-    return total

@@ -9,7 +9,7 @@ from tvls.capture.document import Operand
 from tvls.graph.costs import operation_costs, scope_costs
 from tvls.graph.index import Graph, Port, body_id
 from tvls.graph.noise import operation_noise, parameter_inputs
-from tvls.graph.text import literal_text, scope_label, short_type
+from tvls.graph.text import literal_text, operation_label, scope_label, short_type
 from tvls.protocol import types as t
 
 LISTED = 64
@@ -29,13 +29,19 @@ def value_info(graph: Graph, index: int) -> t.ValueInfo:
 def _value_info(graph: Graph, index: int) -> t.ValueInfo:
     value = graph.values[index]
     role = value["role"]
+    statistics = value.get("statistics")
     return t.ValueInfo(
         shape=value["shape"],
         dtype=value["dtype"],
         name=value.get("name"),
         role=None if role == "intermediate" else role,
+        also_named=value.get("alsoNamed", []),
+        device=value.get("device"),
         weak_type=value.get("weakType", False),
         sharding=value.get("sharding"),
+        bytes=value.get("bytes"),
+        storage=value.get("storage"),
+        statistics=None if statistics is None else t.ValueStatistics(**statistics),
     )
 
 
@@ -57,7 +63,7 @@ def operation_node(graph: Graph, index: int, parent: str, body: str | None, limi
         return t.Node(
             id=f"op:{operation['id']}",
             kind="operation",
-            label=operation["primitive"],
+            label=operation_label(operation["primitive"]),
             parent=parent,
             opaque=operation.get("opaque"),
             outputs=[value_info(graph, value) for value in outputs],
@@ -71,7 +77,7 @@ def operation_node(graph: Graph, index: int, parent: str, body: str | None, limi
     return t.Node(
         id=f"op:{operation['id']}",
         kind="operation",
-        label=operation["primitive"],
+        label=operation_label(operation["primitive"]),
         parent=parent,
         opaque=operation.get("opaque"),
         outputs=_listed(graph, outputs, limit),

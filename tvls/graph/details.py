@@ -51,6 +51,7 @@ def _details(graph: Graph, node: str, body: str | None, freshness: t.Freshness) 
             node=operation_node(graph, at, _parent(graph, around), body, limit=None),
             operands=[_operand(graph, operand) for operand in operation["inputs"]],
             results=[_result(graph, value, graph.uses.get(value, ())) for value in operation["outputs"]],
+            primitive=operation["primitive"],
             params=operation["params"],
             scope_path=graph.scope_path(graph.home[at]),
             freshness=freshness,

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from tvls.capture.document import Evidence, Failure, Frame, Observation
 from tvls.graph.index import GraphIndex, Located
 from tvls.graph.positions import Stack, extent, frames_at, positions
-from tvls.graph.text import long_type, scope_label
+from tvls.graph.text import long_type, operation_label, scope_label
 from tvls.protocol import types as t
 
 SHAPES_SHOWN = 4
@@ -589,7 +589,7 @@ def _result(index: GraphIndex, frame: int) -> _Result | None:
     for stack in sorted(stacks, key=lambda stack: (_nesting(stack.located), stack.operations[0])):
         for at in stack.operations:
             if not is_backward(index, stack.located, at) or is_backward(index, final.located, final.operation):
-                primitives[stack.located.graph.operations[at]["primitive"]] = None
+                primitives[operation_label(stack.located.graph.operations[at]["primitive"])] = None
     return _Result(types, list(primitives), key(final)[1])
 
 

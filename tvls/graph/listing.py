@@ -210,10 +210,12 @@ def _cut(texts: list[str]) -> list[str]:
 
 
 def _body_text(graph: Graph, at: int, ref: BodyRef, body: Graph) -> str:
-    """What a body is, and that it is not claimed to have run."""
+    """What a body is, and whether it is claimed to have run."""
     primitive, role = graph.operations[at]["primitive"], ref["role"]
     label = graph.bodies[ref["body"]]["label"] or f"{primitive} {role}"
-    what = _ROLES.get((primitive, role)) or ("one branch" if role.startswith("branches") else "body")
     taken = _cut([value_text(body.values[value]) for value in graph.bodies[ref["body"]]["inputs"]])
     given = _cut([operand_text(body, port.operand) for port in body.outputs])
+    if role == "aten":  # recorded as they ran; in a run without values, as they would
+        return f"{label}  {_signature(taken, given)}"
+    what = _ROLES.get((primitive, role)) or ("one branch" if role.startswith("branches") else "body")
     return f"{label} ({what}; {_NOT_EXECUTED})  {_signature(taken, given)}"

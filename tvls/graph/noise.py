@@ -7,6 +7,8 @@ from typing import Final, Literal
 
 from tvls.capture.document import Operand
 from tvls.graph.index import Graph
+from tvls.graph.text import operation_label
+from tvls.graph.torch_costs import SHAPE as TORCH_SHAPE
 
 Noise = Literal["constant", "parameter", "shape"]
 WORDS: Final[tuple[Noise, ...]] = ("constant", "parameter", "shape")
@@ -63,16 +65,18 @@ def _operation_noise(graph: Graph) -> list[Noise | None]:
     found: list[Noise | None] = []
     for operation in graph.operations:
         primitive = operation["primitive"]
+        in_torch = "." in primitive
+        moves = operation_label(primitive) in TORCH_SHAPE if in_torch else primitive in _SHAPE
         kinds = {origin[value] for o in operation["inputs"] if (value := o.get("value")) is not None}
         noise: Noise | None = None
         made = data
-        if "opaque" not in operation and "bodies" not in operation and operation["outputs"]:
+        if "opaque" not in operation and (in_torch or "bodies" not in operation) and operation["outputs"]:
             if data not in kinds:
                 if parameter not in kinds:
                     noise, made = "constant", constant
-                elif primitive in _PREPARES:
+                elif moves or primitive in _PREPARES:
                     noise, made = "parameter", parameter
-            elif primitive in _SHAPE and len(operation["outputs"]) == 1:
+            elif moves and len(operation["outputs"]) == 1:
                 noise = "shape"
         for value in operation["outputs"]:
             origin[value] = made

@@ -25,7 +25,12 @@ _REASONS = {
     "opaque_kernel": "with subprograms that stay one operation, no branch or iteration of which is claimed to have run",
     "effects_incomplete": "with side effects that are not recorded in full",
 }
-_NOTES = {"freshly_initialised": "freshly initialised, not trained"}
+_NOTES = {
+    "freshly_initialised": "freshly initialised, not trained",
+    "lazily_initialised": "lazy modules were initialised by a call before this one",
+    "meta_device": "too large to be held, so it ran on the meta device: with shapes, without values",
+    "values_read_by_python": "Python read values of tensors: for other values it may go another way",
+}
 _NOTES_WITH_NAME = {
     "axis": "the named axis {0} was given the size {1} to trace with",
     "leaked_tracer": "the global {0} kept a traced array after the trace",
@@ -252,7 +257,9 @@ def _state_row(graph: Graph, at: int) -> tuple[str, str]:
     name = value.get("name", f"#{at}")
     collection = value.get("collection")
     said = collection is None or collection in PARAMETER_COLLECTIONS or name.startswith(f"{collection}/")
-    return name, value_text(value) if said else f"{value_text(value)}  {collection}"
+    text = value_text(value) if said else f"{value_text(value)}  {collection}"
+    others = value.get("alsoNamed")
+    return name, f"{text}  also {', '.join(others)}" if others else text
 
 
 def _table(title: str, rows: Sequence[Row]) -> Iterator[str]:

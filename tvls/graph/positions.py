@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 from tvls.capture.document import Frame
 from tvls.graph.folds import instances_to_see
 from tvls.graph.index import Graph, GraphIndex, Located
+from tvls.graph.text import operation_label
 from tvls.protocol import types as t
 
 DEFAULT_HITS = 100
@@ -169,7 +170,7 @@ def operation_hit(index: GraphIndex, located: Located, operation: int) -> t.Node
     return t.NodeHit(
         capture_id=index.capture_id,
         node=f"op:{found['id']}",
-        label=found["primitive"],
+        label=operation_label(found["primitive"]),
         scopes=graph.scopes_to_expand(graph.home[operation]),
         body=located.body,
         instances=instances_to_see(graph, graph.home[operation]),

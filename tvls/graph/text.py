@@ -14,6 +14,11 @@ _SHORT = (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("compl
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
+def operation_label(primitive: str) -> str:
+    """`linear` of `torch.nn.functional.linear`; names of JAX have no package."""
+    return primitive.rpartition(".")[2] or primitive
+
+
 def short_dtype(dtype: str) -> str:
     """As in a jaxpr: `float32` → `f32`, `bfloat16` → `bf16`, `float8_e4m3fn` → `f8_e4m3fn`; others stay as they are."""
     for long, short in _SHORT:

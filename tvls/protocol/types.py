@@ -104,6 +104,9 @@ class InlineSetup(Wire, frozen=True, kw_only=True):
     inputs: CallSetup = CallSetup()
 
 
+Measurement = Literal["storage_aliases", "activation_statistics", "output_bytes"]
+
+
 class OpenParams(Wire, frozen=True, kw_only=True):
     target: TargetRef | None = None
     profile: str | None = None
@@ -113,6 +116,8 @@ class OpenParams(Wire, frozen=True, kw_only=True):
     setup: InlineSetup | None = None
     refresh: bool = False
     """Trace again although a fresh capture exists."""
+    measure: list[Measurement] = []
+    """What to measure while the model runs: words of the table *measure*. PyTorch alone."""
     work_done_token: str | int | None = None
 
 
@@ -193,14 +198,37 @@ class CloseResult(Wire, frozen=True, kw_only=True):
 NodeKind = Literal["operation", "scope", "input", "output", "constant"]
 
 
+class ValueStatistics(Wire, frozen=True, kw_only=True):
+    """Of the elements of a value; of complex numbers, of their absolute values."""
+
+    elements: int
+    zeros: int
+    nan: int
+    infinite: int
+    min: float | None = None
+    """As `max`, `mean` and `std` (of the whole population) of the finite elements; absent where there are none."""
+    max: float | None = None
+    mean: float | None = None
+    std: float | None = None
+
+
 class ValueInfo(Wire, frozen=True, kw_only=True):
     shape: list[int]
     dtype: str
     name: str | None = None
     role: str | None = None
     """A word of the table *role*; absent for what an operation makes."""
+    also_named: list[str] = []
+    """State: the other names of the same parameter, as of a tied weight."""
+    device: str | None = None
+    """Where it is not that of the setup."""
     weak_type: bool = False
     sharding: str | None = None
+    bytes: int | None = None
+    """Measured on request, as the two below: what its elements take."""
+    storage: int | None = None
+    """Number of the memory that it lies in; values of a capture with one number are aliases."""
+    statistics: ValueStatistics | None = None
     count: int | None = None
 
 
@@ -376,6 +404,8 @@ class FrameInfo(Wire, frozen=True, kw_only=True):
 
 class NodeDetails(Wire, frozen=True, kw_only=True):
     node: Node
+    primitive: str | None = None
+    """Operations: the full name of what the label names in short."""
     operands: list[OperandInfo] = []
     results: list[ResultInfo] = []
     params: dict[str, Any] = {}

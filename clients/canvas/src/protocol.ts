@@ -758,6 +758,8 @@ export interface NodeChange {
 
 export interface NodeDetails {
   node: Node;
+  /** Operations: the full name of what the label names in short. */
+  primitive?: string;
   operands?: OperandInfo[];
   results?: ResultInfo[];
   params?: Record<string, unknown>;
@@ -825,6 +827,8 @@ export interface OpenParams {
   setup?: InlineSetup;
   /** Trace again although a fresh capture exists. */
   refresh?: boolean;
+  /** What to measure while the model runs: words of the table *measure*. PyTorch alone. */
+  measure?: ("activation_statistics" | "output_bytes" | "storage_aliases")[];
   workDoneToken?: string | number;
 }
 
@@ -1182,6 +1186,21 @@ export interface Stale {
   libraries?: string[];
 }
 
+/**
+ * Of the elements of a value, as one pass over them found it; of complex numbers, of their absolute values.
+ */
+export interface Statistics {
+  elements: number;
+  infinite: number;
+  max?: number;
+  mean?: number;
+  /** As `max`, `mean` and `std` (of the whole population) of the finite elements; absent where there are none. */
+  min?: number;
+  nan: number;
+  std?: number;
+  zeros: number;
+}
+
 export interface StatusParams {
 }
 
@@ -1262,14 +1281,23 @@ export interface UseInfo {
 }
 
 export interface Value {
+  /** Of state: the other names of the same parameter, as of a tied weight. */
+  alsoNamed?: string[];
+  /** Measured on request, as the two below: what its elements take. */
+  bytes?: number;
   /** Of state: the collection (Linen: `params`, `batch_stats`) or type of variable (NNX: `Param`, `BatchStat`). */
   collection?: string;
+  /** Where it is not that of the setup. */
+  device?: string;
   dtype: string;
   /** Of an input: the parameter and the path into it. Of state: its path, which starts with the path of its module (after the collection, in Linen's case), so that state belongs to modules by prefix. */
   name?: string;
   role: "constant" | "input" | "intermediate" | "state";
   shape: number[];
   sharding?: string;
+  statistics?: Statistics;
+  /** Number of the memory that it lies in; values with one number are aliases. */
+  storage?: number;
   weakType?: boolean;
 }
 
@@ -1279,9 +1307,33 @@ export interface ValueInfo {
   name?: string;
   /** A word of the table *role*; absent for what an operation makes. */
   role?: string;
+  /** State: the other names of the same parameter, as of a tied weight. */
+  alsoNamed?: string[];
+  /** Where it is not that of the setup. */
+  device?: string;
   weakType?: boolean;
   sharding?: string;
+  /** Measured on request, as the two below: what its elements take. */
+  bytes?: number;
+  /** Number of the memory that it lies in; values of a capture with one number are aliases. */
+  storage?: number;
+  statistics?: ValueStatistics;
   count?: number;
+}
+
+/**
+ * Of the elements of a value; of complex numbers, of their absolute values.
+ */
+export interface ValueStatistics {
+  elements: number;
+  zeros: number;
+  nan: number;
+  infinite: number;
+  /** As `max`, `mean` and `std` (of the whole population) of the finite elements; absent where there are none. */
+  min?: number;
+  max?: number;
+  mean?: number;
+  std?: number;
 }
 
 export interface WorkerStatus {

@@ -408,6 +408,7 @@
 
 ---@class tvls.NodeDetails
 ---@field node tvls.Node
+---@field primitive? string Operations: the full name of what the label names in short.
 ---@field operands? tvls.OperandInfo[]
 ---@field results? tvls.ResultInfo[]
 ---@field params? table<string, any>
@@ -449,6 +450,7 @@
 ---@field folder? string URI of the workspace folder whose `tensorviz.toml` is meant; default: the folder of the target.
 ---@field setup? tvls.InlineSetup
 ---@field refresh? boolean Trace again although a fresh capture exists.
+---@field measure? ("activation_statistics"|"output_bytes"|"storage_aliases")[] What to measure while the model runs: words of the table *measure*. PyTorch alone.
 ---@field workDoneToken? string|integer
 
 ---@class tvls.OpenResult
@@ -685,9 +687,25 @@
 ---@field dtype string
 ---@field name? string
 ---@field role? string A word of the table *role*; absent for what an operation makes.
+---@field alsoNamed? string[] State: the other names of the same parameter, as of a tied weight.
+---@field device? string Where it is not that of the setup.
 ---@field weakType? boolean
 ---@field sharding? string
+---@field bytes? integer Measured on request, as the two below: what its elements take.
+---@field storage? integer Number of the memory that it lies in; values of a capture with one number are aliases.
+---@field statistics? tvls.ValueStatistics
 ---@field count? integer
+
+---Of the elements of a value; of complex numbers, of their absolute values.
+---@class tvls.ValueStatistics
+---@field elements integer
+---@field zeros integer
+---@field nan integer
+---@field infinite integer
+---@field min? number As `max`, `mean` and `std` (of the whole population) of the finite elements; absent where there are none.
+---@field max? number
+---@field mean? number
+---@field std? number
 
 ---@class tvls.WorkerStatus
 ---@field interpreter string

@@ -6,6 +6,7 @@ from typing import Any, Dict, Tuple
 
 from tvls.worker.frameworks.torch import libraries as lib
 from tvls.worker.frameworks.torch.tensors import is_tensor
+from tvls.worker.job import type_of
 
 _REGISTERED = frozenset(("_parameters", "_buffers", "_modules"))
 _DEEPEST = 3
@@ -25,7 +26,7 @@ def held_tensors(root: Any) -> Dict[int, Tuple[Any, str]]:
 
 
 def _collect(value: Any, name: str, found: Dict[int, Tuple[Any, str]], depth: int) -> None:
-    kind = type(value)
+    kind = type_of(value)
     if is_tensor(value):
         found.setdefault(id(value), (value, name))
     elif depth < _DEEPEST and kind in (list, tuple, dict) and len(value) <= _LONGEST:
