@@ -11,7 +11,7 @@ from torch import nn
 
 
 class Single(nn.Linear):
-    """The root is a leaf."""
+    """The root is a leaf (pytorch-summary#9)."""
 
 
 class Block(nn.Module):
@@ -40,6 +40,8 @@ class Tower(nn.Module):
 
 
 class Tied(nn.Module):
+    """One weight of two names (torchinfo#377)."""
+
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(10, 4)
@@ -60,7 +62,7 @@ class Keywords(nn.Module):
 
 
 class ByShape(nn.Module):
-    """Control flow on shapes, of the input and of a parameter."""
+    """Control flow on shapes, of the input and of a parameter (pytorch#54602, pytorch#61733)."""
 
     def __init__(self, rows: int = 2) -> None:
         super().__init__()

@@ -68,7 +68,7 @@ class GlobalHook(nn.Module):
 
 
 class KeywordHook(nn.Module):
-    """A hook that asks for keyword arguments, on a module that is given nothing else."""
+    """A hook that asks for keyword arguments, on a module that is given nothing else (pytorch#156695)."""
 
     def __init__(self) -> None:
         super().__init__()
