@@ -267,9 +267,15 @@ def opened(name: str, *args: Any, **more: Any) -> dict[str, Any]:
 ARGUMENTS = {"KeywordHook": [tensor(2, 3)], "Passes": [tensor(2, 4), tensor(2, 4)]}
 
 
+MEASURED = ["Nested", "Sparse", "Complex", "Batched", "Gradient", "static_quantised", "Threaded", "Mixed"]
+
+
 @pytest.fixture(scope="module")
 def found(torch_python: str) -> dict[str, Any]:
-    return documents(torch_python, {name: opened(name, *ARGUMENTS.get(name, [])) for name in PROGRAMS})
+    requests = {name: opened(name, *ARGUMENTS.get(name, [])) for name in PROGRAMS}
+    everything = ["storage_aliases", "activation_statistics", "output_bytes"]
+    measured = {f"{name}, measured": opened(name, measure=everything) for name in MEASURED}
+    return documents(torch_python, requests | measured)
 
 
 def chain(document: dict[str, Any]) -> list[str]:
@@ -351,3 +357,16 @@ def test_what_a_forward_shares_with_others_is_as_it_was(torch_python: str, fails
     assert answer["failed"] is fails
     assert answer["after"] == answer["before"]
     assert answer["before"]["training"] == [True, False]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_whatever_is_made_can_be_measured(found: dict[str, Any], name: str) -> None:
+    # R24
+    document = found[f"{name}, measured"]
+    assert "failure" not in document, document["failure"]
+    made = [value for value in document["values"] if value["role"] == "intermediate"]
+    for value in made:
+        assert value["statistics"]["elements"] > 0
+        assert value["statistics"]["min"] <= value["statistics"]["mean"] <= value["statistics"]["max"]
+        assert "storage" in value
+    assert chain(document) == PROGRAMS[name]

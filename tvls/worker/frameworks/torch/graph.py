@@ -73,7 +73,7 @@ class Graph:
     def add_value(self, tensor: Any, role: str, **more: Any) -> int:
         """A new value, which `tensor` holds from now on. Raises LimitExceeded."""
         self._count.value()
-        inner = _innermost(tensor)  # of a batch by `vmap` the whole of it
+        inner = innermost(tensor)  # of a batch by `vmap` the whole of it
         value: Dict[str, Any] = {"role": role, "shape": shape_of(inner), "dtype": dtype_name(tensor), **more}
         device = str(tensor.device)
         if device != self._device:
@@ -174,9 +174,10 @@ def unwrapped(tensor: Any) -> Any:
     return None
 
 
-def _innermost(tensor: Any) -> Any:
+def innermost(tensor: Any) -> Any:
+    """The tensor that holds the elements: under `vmap` those of the whole batch."""
     inner = unwrapped(tensor)
-    return tensor if inner is None else _innermost(inner)
+    return tensor if inner is None else innermost(inner)
 
 
 def _storage(tensor: Any) -> Any:

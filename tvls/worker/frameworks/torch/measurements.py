@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, FrozenSet, List
 
 from tvls.worker.frameworks.torch import libraries as lib
-from tvls.worker.frameworks.torch.encode import number
-from tvls.worker.frameworks.torch.graph import storage_of
+from tvls.worker.frameworks.torch.graph import innermost, storage_of
 
 KINDS = ("storage_aliases", "activation_statistics", "output_bytes")
 
@@ -21,6 +21,7 @@ class Measurements:
 
     def take(self, tensor: Any, value: Dict[str, Any]) -> None:
         """Note what is wanted of a tensor in the entry of its value."""
+        tensor = innermost(tensor)
         with lib.torch._C.DisableTorchFunction():
             size = _bytes(tensor)
             self.bytes += size
@@ -50,6 +51,8 @@ def _bytes(tensor: Any) -> int:
 def _statistics(tensor: Any) -> Dict[str, Any]:
     """Least, greatest, mean and standard deviation of the finite elements; counts of the others and of zeros."""
     torch = lib.torch
+    if tensor.is_nested:
+        tensor = torch.cat([part.detach().reshape(-1) for part in tensor.unbind()])
     if tensor.layout != torch.strided or tensor.is_quantized:
         tensor = tensor.dequantize() if tensor.is_quantized else tensor.to_dense()
     flat = tensor.detach().reshape(-1)
@@ -62,8 +65,8 @@ def _statistics(tensor: Any) -> Dict[str, Any]:
     found["infinite"] = int(torch.isinf(wide).sum())
     finite = wide[torch.isfinite(wide)]
     if finite.numel():
-        found["min"] = number(float(finite.min()))
-        found["max"] = number(float(finite.max()))
-        found["mean"] = number(float(finite.mean()))
-        found["std"] = number(float(finite.std(correction=0)))
-    return found
+        found["min"] = float(finite.min())
+        found["max"] = float(finite.max())
+        found["mean"] = float(finite.mean())
+        found["std"] = float(finite.std(correction=0))
+    return {name: number for name, number in found.items() if math.isfinite(number)}  # a sum may go over all bounds
