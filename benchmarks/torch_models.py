@@ -46,7 +46,6 @@ ENTRIES = {
     "cait": ("vit-pytorch", "`CaiT`"),
     "t2t": ("vit-pytorch", "`T2TViT`"),
     "max_vit": ("vit-pytorch", "`MaxViT`"),
-    "mae": ("vit-pytorch", "`MAE`, a random mask"),
     "na_vit": ("vit-pytorch", "`NaViT`, images of three sizes in two sequences"),
     "nanogpt": ("torch", "a GPT in one file, with its loss"),
     "unet": ("torch", "a U-Net"),
@@ -286,7 +285,7 @@ Written by `benchmarks/torch_models.py`, with Python {installed["python"]} and P
 Each model is in `benchmarks/torch_models/` and was opened by its profile there, by `tvls trace`; weights are fresh.
 Operations are calls of PyTorch's functions; below them are different bodies of `aten` operators. Which modules are
 called, how often, and how many parameters there are agrees with a run that shares no code with the capture, or the
-notes say where not. *Time* is the call while it is recorded, as a ratio to the bare eager call, the best of a few.
+notes say where not. *Time* is the processor's for the call while it is recorded, as a ratio to the bare eager call.
 
 | library | opened | operations | aten, in bodies | module calls | parameters | time | notes |
 |---|---|---:|---:|---:|---:|---:|---|

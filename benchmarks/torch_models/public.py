@@ -112,9 +112,3 @@ def na_vit():
 
 def sizes():
     return {"args": ([[torch.rand(3, 64, 64), torch.rand(3, 32, 48)], [torch.rand(3, 48, 32)]],), "kwargs": {}}
-
-
-def mae():
-    from vit_pytorch import MAE
-
-    return MAE(encoder=vit(), decoder_dim=64, decoder_depth=1)

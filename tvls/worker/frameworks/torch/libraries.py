@@ -21,6 +21,10 @@ def load() -> None:
     for name in ("torch.nn", "torch.overrides", "torch.utils._python_dispatch"):
         importlib.import_module(name)
     try:
+        importlib.import_module("torch._dynamo")  # takes seconds, and the first initialiser of a parameter imports it
+    except Exception:  # noqa: BLE001  (an internal of PyTorch: without it, whoever needs it says so)
+        sys.modules.pop("torch._dynamo", None)
+    try:
         signatures.update(loaded.overrides.get_testing_overrides())
     except Exception:  # noqa: BLE001  (a table for PyTorch's own tests; without it parameters are numbered)
         signatures.clear()
