@@ -117,7 +117,7 @@ demo: env models canvas
 	@echo "== GPT-2 of the transformers package, 124 million parameters, none of them allocated"
 	@$(TRACE) --profile gpt2 --depth 4
 	@echo "== The same as a graph, in your browser"
-	@if [ -t 1 ]; then $(OPEN) --profile gpt2; else $(OPEN) --profile gpt2 --no-browser </dev/null; fi
+	@if [ -t 1 ]; then $(OPEN) --profile gpt2; else $(OPEN) --profile gpt2 --no-browser --until-stdin-ends </dev/null; fi
 
 test: lint types generated canvas-test neovim-lint pytest
 

@@ -85,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     opened = commands.add_parser("open", help="trace a model and show its graph in a browser, until Ctrl-C")
     _add_request(opened)
     opened.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
+    opened.add_argument(
+        "--until-stdin-ends", action="store_true", help="end, too, when standard input does; for a program that runs it"
+    )
     _add_environment(opened)
     opened.set_defaults(run=_open)
 

@@ -83,7 +83,7 @@ def failure_error(failure: Failure) -> TvlsError:
         if detail["type"] == "ModuleNotFoundError":
             step = "Install it into the selected Python, select another interpreter, or correct the import."
         else:
-            step = "Correct the code and open the graph again; the shapes up to the failing line are on hover."
+            step = "Correct the code or the setup, and open the graph again."
         step = f"{_sentence(hint)} {step}" if hint else step
         return TvlsError(kind, text, step, phase=detail["phase"], exception=detail["type"], frames=frames)
     if kind == "limitExceeded":

@@ -15,6 +15,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from tvls.analysis.client import Analysis
 from tvls.analysis.types import FoundTarget
 from tvls.capture.document import Capture, Failure, TargetKind
@@ -35,6 +37,7 @@ from tvls.setup.read import SETUP_FILE, SetupFile
 from tvls.setup.required import missing
 from tvls.tracing.pool import WorkerPool
 from tvls.trust import TrustStore
+from tvls.uris import to_uri
 
 
 @dataclass
@@ -90,7 +93,13 @@ async def open_request(
     setup_file = [request.folder / SETUP_FILE] if request.profile.name is not None else []
     _refuse_unsaved(tools, [p for p in (path, *known) if p] + setup_file)
     _refuse_measuring(request)
-    _refuse_incomplete(request)
+    try:
+        _refuse_incomplete(request)
+    except TvlsError as error:
+        if error.kind == "setupRequired":
+            progress("environment")
+            await _add_environment_fault(tools, request, candidates, error)
+        raise
     _refuse_large_inputs(tools.settings, request)
     progress("environment")
     environment = await _environment(tools, request, candidates)
@@ -252,8 +261,9 @@ def _refuse_incomplete(request: Request) -> None:
             f"{name} needs values that no setup gives: {names}.",
             f"Complete profile {profile.name!r} in {SETUP_FILE}."
             if profile.name
-            else f"State them: in the form, with `tvls setup`, or in a profile for {profile.model} in {SETUP_FILE}.",
+            else f"State them in the form, or in a profile for {profile.model} in {SETUP_FILE}.",
             missing=wanted,
+            uri=to_uri(request.folder / SETUP_FILE) if profile.name else None,
         )
 
 
@@ -302,6 +312,25 @@ async def _environment(tools: Tools, request: Request, candidates: Sequence[Inte
         return environment
     assert first is not None  # noqa: S101  (there was a candidate)
     raise first
+
+
+async def _add_environment_fault(
+    tools: Tools, request: Request, candidates: Sequence[Interpreter], error: TvlsError
+) -> None:
+    """Tells with a setup that lacks values that no Python could trace it yet: nobody fills in a form for nothing."""
+    try:
+        await _environment(tools, request, candidates)
+    except TvlsError as fault:
+        if fault.kind != "environmentInvalid":
+            return
+        error.message = f"{error.message} {fault.message}"
+        error.data = msgspec.structs.replace(
+            error.data,
+            next_step=f"{error.data.next_step} {fault.data.next_step}",
+            folder=fault.data.folder,
+            interpreter=fault.data.interpreter,
+            requirements=fault.data.requirements,
+        )
 
 
 def _trace_request(request: Request, settings: Settings) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from tvls.setup.inline import inline_profile
 from tvls.setup.keys import show_key
 from tvls.setup.language.tables import Workspace
 from tvls.setup.profile import Profile
-from tvls.setup.read import SETUP_FILE, Problem, SetupFile, broken_for, profiles_for, read_setup
+from tvls.setup.read import SETUP_FILE, Problem, SetupFile, names_for, profiles_for, read_setup
 from tvls.setup.required import framework_of
 from tvls.tracing.pool import WorkerPool
 from tvls.trust import TrustStore
@@ -362,7 +362,10 @@ class Session:
             return await setup_workspace.target_of(self.tools, folder, module, qualname)
 
     def _profile(self, folder: Path, target: FoundTarget, params: t.OpenParams) -> Profile:
-        """The setup that the request means: its own, the named profile, else the first of the target."""
+        """The setup that the request means: its own, the named profile, else the first of the target.
+
+        No other takes the place of a profile that has a mistake, or of one in a file that cannot be read.
+        """
         if params.setup is not None:
             return inline_profile(target, params.setup)
         setup = self.setup(folder)
@@ -378,28 +381,22 @@ class Session:
                     profiles=[item.name for item in profiles_for(setup, target.module, target.name) if item.name],
                 )
             return profile
-        usable = profiles_for(setup, target.module, target.name)
-        if usable:
-            return usable[0]
-        broken = broken_for(setup, target.module, target.name)
-        if broken:
-            raise self._no_profile(broken[0], [folder])
+        names = names_for(setup, target.module, target.name)
+        if names and names[0] in setup.profiles:
+            return setup.profiles[names[0]]
+        if names:
+            raise self._no_profile(names[0], [folder], [name for name in names if name in setup.profiles])
+        if not setup.names and any(problem.severity == "error" for problem in setup.problems):
+            raise _mistake(folder, SETUP_FILE, setup.problems)
         return inline_profile(target, t.InlineSetup())
 
-    def _no_profile(self, name: str, folders: list[Path]) -> TvlsError:
+    def _no_profile(self, name: str, folders: list[Path], others: Sequence[str] = ()) -> TvlsError:
+        """`others`: profiles that would do instead, where the person names one."""
         for folder in folders:
             setup = self.setup(folder)
             problems = [problem for problem in setup.problems_of(name) if problem.severity == "error"]
             if problems and (name in setup.broken or not setup.profiles):
-                first = problems[0]
-                where = f"{SETUP_FILE}:{first.span.line + 1}" if first.span else SETUP_FILE
-                return TvlsError(
-                    "setupInvalid",
-                    f"The profile {name!r} has a mistake: {first.key}: {first.message}".replace(": : ", ": "),
-                    f"Correct it in {where}.",
-                    uri=to_uri(folder / SETUP_FILE),
-                    problems=[problem.to_wire() for problem in problems],
-                )
+                return _mistake(folder, f"The profile {name!r}", problems, others)
         known = [profile for folder in folders for profile in self.setup(folder).profiles]
         return TvlsError(
             "setupRequired",
@@ -744,6 +741,19 @@ class Session:
     def _roots(self, path: Path) -> list[Path]:
         folder = self._folder(path)
         return [folder] if folder else [path.parent]
+
+
+def _mistake(folder: Path, what: str, problems: Sequence[Problem], others: Sequence[str] = ()) -> TvlsError:
+    first = next(problem for problem in problems if problem.severity == "error")
+    where = f"{SETUP_FILE}:{first.span.line + 1}" if first.span else SETUP_FILE
+    instead = f", or name another profile: {', '.join(others)}" if others else ""
+    return TvlsError(
+        "setupInvalid",
+        f"{what} has a mistake: {first.key}: {first.message}".replace(": : ", ": "),
+        f"Correct it in {where}{instead}.",
+        uri=to_uri(folder / SETUP_FILE),
+        problems=[problem.to_wire() for problem in problems],
+    )
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from tvls.setup.form import Form, State, apply_changes, is_question, make_form
 from tvls.setup.keys import show_key
 from tvls.setup.parse import BoundsError, TomlError, check_bounds, parse_toml
 from tvls.setup.positions import find_places
-from tvls.setup.read import SETUP_FILE, SetupFile, broken_for, profiles_for, read_setup
+from tvls.setup.read import SETUP_FILE, SetupFile, names_for, read_setup
 from tvls.setup.suggestions import SourceText, suggestions_for
 from tvls.uris import to_uri
 
@@ -199,11 +199,8 @@ def _changed(path: Path, *, was_there: bool) -> TvlsError:
 
 
 def profiles_of(setup_file: SetupFile, target: FoundTarget | None) -> list[str]:
-    """Names of the profiles of a target, the usable ones first."""
-    if target is None:
-        return []
-    usable = [profile.name for profile in profiles_for(setup_file, target.module, target.name) if profile.name]
-    return [*usable, *broken_for(setup_file, target.module, target.name)]
+    """Names of the profiles of a target, usable or not, in the order of the file."""
+    return [] if target is None else names_for(setup_file, target.module, target.name)
 
 
 def _missing(field: ts.SetupField, form: Form) -> t.MissingValue:

@@ -93,7 +93,7 @@ def tvls_open(
     """`tvls open` of a model, until the block ends. It prints the address when the trace is done."""
     command = [sys.executable, "-m", "tvls", "open", str(folder / target), "--folder", str(folder), "--trust"]
     process = subprocess.Popen(
-        [*command, "--python", python, "--no-browser", *arguments],
+        [*command, "--python", python, "--no-browser", "--until-stdin-ends", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

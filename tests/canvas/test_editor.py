@@ -255,6 +255,7 @@ async def test_missing_values_are_asked_for_in_the_page(place: Place) -> None:  
             state = await page.attach()
             assert "error" not in state
             assert state["open"]["setup"] == setup
+        assert not client.of("window/showMessage")  # the form says it, and no other window beside it
 
 
 @pytest.mark.parametrize("answer", [{"success": False}, error(-32603)])

@@ -190,7 +190,7 @@ def test_what_is_no_http(daemon: Daemon) -> None:
 
 
 def test_it_ends_with_its_input(fresh_daemon: Daemon) -> None:
-    """Without a terminal `tvls open` ends when its standard input does, and the port with it."""
+    """Told so, `tvls open` ends when its standard input does, and the port with it."""
     assert fresh_daemon.process.stdin is not None
     fresh_daemon.process.stdin.close()
     assert fresh_daemon.process.wait(20) == 0

@@ -50,10 +50,30 @@ def test_what_is_missing(folder: Path, models_python: str) -> None:  # R4, R26
         assert run(folder, *wrong).returncode == 2
 
 
-def test_in_a_script(folder: Path, models_python: str) -> None:
-    """It prints the address and ends, since nobody is there to end it; over SSH it tells of the tunnel."""
+def test_without_a_terminal(folder: Path, models_python: str) -> None:  # R26
+    """What was printed is an address that answers until a signal, as with any server that cron or nohup starts."""
+    process = subprocess.Popen(
+        [*OPEN, "model.py:net", "--python", models_python, "--trust", "--no-browser", *INPUT],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_STATE_HOME": str(folder / ".state"), "SSH_CONNECTION": ""},
+    )
+    with process:
+        assert process.stdout
+        address = process.stdout.readline().strip()
+        time.sleep(1)  # it would have ended by then
+        assert redeem(address).startswith("tvls-")
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def test_for_another_program(folder: Path, models_python: str) -> None:
+    """Told so, it ends with its input, here at once; over SSH it tells of the tunnel."""
     ssh = {"SSH_CONNECTION": "10.0.0.9 50000 10.0.0.7 2222", "DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
-    done = run(folder, "model.py:net", "--python", models_python, "--trust", *INPUT, env=ssh)
+    done = run(folder, "model.py:net", "--python", models_python, "--trust", "--until-stdin-ends", *INPUT, env=ssh)
     assert done.returncode == 0, done.stderr
     port = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/graph/\w+\?token=\S+\n", done.stdout)
     assert port is not None, done.stdout

@@ -107,6 +107,28 @@ def test_missing_and_wrong_inputs_are_named(shell: Shell) -> None:  # R10
     assert "net" in shell.trace("model.py:nett", "--input", "x=f32[2,3]", code=1)[1]
 
 
+def test_what_lacks_is_stated_with_options(shell: Shell) -> None:  # R10
+    err = shell.trace("model.py:add", code=3)[1]
+    assert "--input NAME=VALUE" in err
+    assert "tvls setup model.py:add" in err
+    assert "form" not in err
+
+
+def test_a_python_without_jax_is_told_with_the_values_that_lack(shell: Shell) -> None:  # R10, R12
+    err = shell.run("trace", "model.py:net", "--trust", "--python", sys.executable, code=3)[1]
+    assert "inputs.args[0]" in err
+    assert "has no jax" in err
+    assert "tvls env install" in err
+
+
+def test_a_missing_package_has_one_next_step_in_text_and_json(shell: Shell) -> None:  # R22
+    (shell.folder / "model.py").write_text(f"import absent_package\n{NET}")
+    trace = ("model.py:net", "--input", "x=f32[2,3]")
+    step = json.loads(shell.trace(*trace, "--json", code=1)[0])["error"]["data"]["nextStep"]
+    assert "absent_package" in step
+    assert step in shell.trace(*trace, code=1)[1]
+
+
 def test_a_failed_trace_names_the_line(shell: Shell) -> None:  # R22
     err = shell.trace("model.py:net", "--input", "x=f32[2,5]", code=1)[1]
     assert "model.py:7" in err
@@ -163,6 +185,14 @@ def test_doctor_says_what_to_do(shell: Shell) -> None:
     assert "jax is not installed" in out
     findings = json.loads(shell.run("doctor", "--python", sys.executable, "--trust", "--json", code=3)[0])
     assert any(finding["state"] == "missing" and finding["next_step"] for finding in findings)
+
+
+def test_doctor_asks_for_what_the_models_of_the_folder_need(shell: Shell, torch_python: str) -> None:
+    (shell.folder / "model.py").write_text("from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n")
+    out, _ = shell.run("doctor", "--python", torch_python, "--trust")
+    assert "MISSING" not in out
+    (shell.folder / "net.py").write_text(NET)
+    assert "jax is not installed" in shell.run("doctor", "--python", torch_python, "--trust", code=3)[0]
 
 
 def test_profile_of_an_installed_package(shell: Shell) -> None:  # R1, R12, R20, R32
@@ -230,6 +260,22 @@ def test_an_odd_key_of_the_setup_is_told(shell: Shell) -> None:  # R9
     err = shell.trace("model.py:net")[1]
     assert "tensorviz.toml:5" in err
     assert "shpae" in err
+
+
+def test_no_other_profile_takes_the_place_of_a_broken_one(shell: Shell) -> None:  # R9
+    inputs = 'inputs = { args = [{ kind = "tensor", shape = [2, 3], dtype = "float32" }] }\n'
+    profile = f'framework = "jax"\nmodel = "model:net"\n{inputs}'
+    file = shell.folder / "tensorviz.toml"
+    file.write_text(f'version = 1\n[profiles.a]\nmode = "train"\n{profile}[profiles.b]\n{profile}')
+    out, err = shell.trace("model.py:net", code=3)
+    assert out == ""
+    assert "'a' has a mistake" in err
+    assert "tensorviz.toml:3" in err
+    assert "b" in err.rpartition("name another profile: ")[2]
+    assert "dot_general" in shell.trace("model.py:net", "--profile", "b")[0]
+    file.write_text(f"version = 1\n[profiles.a\n{profile}")
+    assert "tensorviz.toml:2" in shell.trace("model.py:net", code=3)[1]
+    assert "dot_general" in shell.trace("model.py:net", "--input", "x=f32[2,3]")[0]  # a setup of its own
 
 
 def test_odd_streams_and_places(shell: Shell) -> None:

@@ -428,7 +428,7 @@ async def test_without_a_form_a_draft_is_written_and_shown(folder: Path) -> None
             {"command": "tvls.server.openGraph", "arguments": [target(folder, "net")]},
         ).error()
         assert refused.data["kind"] == "setupRequired"
-        assert "tvls setup" in refused.data["nextStep"]
+        assert "a profile for model:net" in refused.data["nextStep"]
         shown = await client.wait_for("window/showDocument")
         assert shown["params"]["uri"] == (folder / "tensorviz.toml").as_uri()
         message = await client.wait_for(
@@ -511,3 +511,18 @@ async def test_devices_and_dtypes_are_those_that_were_found(folder: Path, models
         assert "float32" in dtypes
         assert "float64 is not offered" in fields["inputs.args[0].dtype"]["help"]
         assert "JAX_ENABLE_X64" in fields["inputs.args[0].dtype"]["help"]
+
+
+async def test_no_other_profile_is_opened_for_a_broken_one(folder: Path) -> None:  # R9
+    inputs = '{ args = [{ kind = "tensor", shape = [2, 3], dtype = "float32" }] }'
+    profile = f'framework = "jax"\nmodel = "model:net"\ninputs = {inputs}\n'
+    (folder / "tensorviz.toml").write_text(f"version = 1\n[profiles.a]\nseed = -1\n{profile}[profiles.b]\n{profile}")
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder], options={"trustedFolders": [str(folder)]})
+        with pytest.raises(ResponseError) as refused:
+            await client.request("tvls/graph/open", {"target": target(folder, "net")})
+        assert refused.value.data["kind"] == "setupInvalid"
+        assert "'a'" in refused.value.message
+        form = await client.request("tvls/setup/draft", {"target": target(folder, "net")})
+        assert form["profile"] == "a"  # where it can be corrected
+        assert form["profiles"] == ["a", "b"]

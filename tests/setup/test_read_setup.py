@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tvls.setup.positions import Span
-from tvls.setup.read import Problem, SetupFile, broken_for, profiles_for, read_setup, read_setup_bytes
+from tvls.setup.read import Problem, SetupFile, names_for, profiles_for, read_setup, read_setup_bytes
 
 PLAIN = """\
 version = 1
@@ -347,7 +347,7 @@ def test_a_broken_profile_leaves_the_others() -> None:
     assert setup.broken == {"broken": "m:f", "scalar": None}
     assert [problem.key for problem in setup.problems_of("broken")] == ["profiles.broken.seed"]
     assert setup.problems_of("last") == []
-    assert broken_for(setup, "m", "f") == ["broken"]
+    assert names_for(setup, "m", "f") == ["broken", "last"]
     assert [profile.name for profile in profiles_for(setup, "m", "f")] == ["last"]
 
 

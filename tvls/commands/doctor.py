@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Literal
 
 import tvls
+from tvls.analysis.client import AnalysisError
+from tvls.analysis.discover import discover
 from tvls.commands.exits import DONE, MISSING, USAGE
 from tvls.commands.terminal import complain, settings, workspace_folder
 from tvls.environments.check import check
 from tvls.environments.choices import Choices
 from tvls.environments.find import Selected, eligible, explain, find
-from tvls.environments.probe import probe
+from tvls.environments.probe import NEEDED, probe
 from tvls.freshness import FileDigests
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
@@ -104,10 +106,30 @@ async def _interpreter(folder: Path, configured: list[str] | None, trust_now: bo
         info = await check(await probe(chosen.command, str(folder)))
     except TvlsError as error:
         return [*findings, Finding("missing", error.message, error.data.next_step)]
+    kinds, unread = await _kinds(folder)
+    findings += unread
     versions = ", ".join(f"{library.name} {library.version}" for library in info.libraries if library.version)
     findings.append(Finding("ok", f"Python {info.python}: {versions or 'none of jax, flax, torch'}"))
-    jax = info.unusable.get("flax.linen")
-    if jax is not None:
-        step = "`tvls env install` shows what installing it would change." if info.requirements else "Install it anew."
-        findings.append(Finding("missing", f"{info.executable}: {jax}", step))
+    if not kinds:
+        findings.append(Finding("note", f"no model was found in the folder. {info.verdict}"))
+    # Flax needs JAX, so that both may say the same.
+    faults = dict.fromkeys(info.unusable[kind] for kind in kinds if kind in info.unusable)
+    if faults:
+        needed = {name for kind in kinds for name in NEEDED[kind]}
+        lacking = any(library.name in needed and library.state in ("missing", "tooOld") for library in info.libraries)
+        step = "`tvls env install` shows what installing it would change." if lacking else "Install it anew."
+        findings += [Finding("missing", f"{info.executable}: {fault}", step) for fault in faults]
     return findings
+
+
+async def _kinds(folder: Path) -> tuple[list[str], list[Finding]]:
+    """Kinds of the models that the folder has, or its profiles have from elsewhere: they decide what Python needs."""
+    profiles = read_setup(FileDigests().text_or_none(folder / SETUP_FILE) or "").profiles.values()
+    try:
+        targets = (await discover([folder])).targets
+    except AnalysisError as error:
+        return list(NEEDED), [Finding("note", f"the models of the folder could not be looked for: {error}")]
+    here = {f"{target.module}:{target.name}" for target in targets}
+    elsewhere = {profile.framework for profile in profiles if profile.model not in here}
+    named = ["torch.module" if framework == "torch" else "jax.function" for framework in elsewhere]
+    return sorted({*named, *(target.kind for target in targets)}), []

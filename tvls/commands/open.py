@@ -13,7 +13,7 @@ from tvls.canvas import files
 from tvls.canvas.browser import forwarding, open_browser
 from tvls.canvas.server import CanvasServer
 from tvls.commands.exits import DONE, FAILED, USAGE
-from tvls.commands.request import open_params, warn_of_setup
+from tvls.commands.request import in_terminal, open_params, warn_of_setup
 from tvls.commands.terminal import Terminal, complain, report, settings
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
@@ -21,7 +21,7 @@ from tvls.session import Session
 
 
 async def open_command(arguments: argparse.Namespace) -> int:
-    """Serves the graph until Ctrl-C; without a terminal, until standard input ends."""
+    """Serves the graph until Ctrl-C or SIGTERM; with `--until-stdin-ends` also until then."""
     try:
         params, folder = open_params(arguments)
         chosen = settings(arguments.python, arguments.limit)
@@ -46,8 +46,9 @@ async def open_command(arguments: argparse.Namespace) -> int:
             capture = (await session.open(params, host.progress)).capture
         except TvlsError as error:
             host.done()
-            code = report(error)
-            if error.kind not in ("setupRequired", "setupInvalid") or not _on_a_terminal():
+            with_form = error.kind in ("setupRequired", "setupInvalid") and _on_a_terminal()
+            code = report(error if with_form else in_terminal(error, arguments))
+            if not with_form:
                 return code
             missing = error  # the page has a form for it
         host.done()
@@ -60,7 +61,7 @@ async def open_command(arguments: argparse.Namespace) -> int:
             complain(f"on the machine that you sit at, first run: {tunnel}")
         if not arguments.no_browser:
             open_browser(address)
-        await _until_told()
+        await _until_told(arguments.until_stdin_ends)
     finally:
         await canvas.aclose()
         await session.aclose()
@@ -75,14 +76,14 @@ def _on_a_terminal() -> bool:
     return sys.stdin.isatty() or sys.stdout.isatty()
 
 
-async def _until_told() -> None:
+async def _until_told(until_stdin_ends: bool) -> None:
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
     if _on_a_terminal():
         complain("Ctrl-C ends it")
-    else:
+    if until_stdin_ends:
 
         def read() -> None:
             while os.read(0, 4096):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import msgspec
+
 from tvls.commands.terminal import absolute, complain, workspace_folder
 from tvls.protocol import types as t
+from tvls.protocol.errors import TvlsError
 from tvls.session import Session
 from tvls.setup.read import SETUP_FILE
 from tvls.setup.shorthand import parse_inits, parse_inputs
@@ -44,6 +47,18 @@ def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
         )
     target = t.TargetRef(uri=to_uri(path), name=name)
     return t.OpenParams(target=target, profile=arguments.profile, setup=setup, measure=arguments.measure), folder
+
+
+def in_terminal(error: TvlsError, arguments: argparse.Namespace) -> TvlsError:
+    """The error with the next step of the command line, where that is another than in an editor."""
+    if error.data.missing and error.data.uri is None:
+        step = (
+            "State them with --input NAME=VALUE (--init for the constructor), or save a profile with "
+            f"`tvls setup {arguments.target}`."
+        )
+        rest = error.data.next_step.partition(f" in {SETUP_FILE}.")[2]
+        error.data = msgspec.structs.replace(error.data, next_step=f"{step}{rest}")
+    return error
 
 
 def warn_of_setup(session: Session, folder: Path, params: t.OpenParams) -> None:

@@ -152,7 +152,6 @@ def _indented(text: str) -> None:
 
 _IN_A_TERMINAL = {
     "notTrusted": "If you trust the people who wrote it, add --trust for this once, or run `tvls trust FOLDER`.",
-    "traceFailed": "Correct the code or the setup and trace again.",
 }
 """Next steps that differ from those in an editor."""
 

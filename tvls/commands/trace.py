@@ -8,7 +8,7 @@ import asyncio
 from tvls import graph
 from tvls.capture.encoding import canonical_json
 from tvls.commands.exits import DONE, USAGE
-from tvls.commands.request import open_params, warn_of_setup
+from tvls.commands.request import in_terminal, open_params, warn_of_setup
 from tvls.commands.terminal import Terminal, complain, report, settings
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
@@ -41,7 +41,7 @@ async def trace_command(arguments: argparse.Namespace) -> int:
     except TvlsError as error:
         host.done()
         warn_of_setup(session, folder, params)
-        return report(error, arguments.json)
+        return report(in_terminal(error, arguments), arguments.json)
     finally:
         await session.aclose()
     data = canonical_json(capture)

@@ -40,6 +40,11 @@ def canvas(server: Server) -> CanvasServer:
     return server.canvas
 
 
+def told_in_the_page(server: Server, error: TvlsError) -> bool:
+    """Whether `show_canvas` shows this error where the person can do something about it."""
+    return error.kind in SHOWN_ON_ERROR and server.settings.show == "canvas" and files.is_built()
+
+
 async def show_canvas(
     server: Server, params: t.OpenParams, capture: t.CaptureInfo | None, error: TvlsError | None
 ) -> None:
@@ -70,8 +75,11 @@ async def show_in_browser(
         return
     what = describe(capture) if capture is not None else error.message if error is not None else ""
     if address is None:
+        here = "It is in the page that your browser has open."
         if error is None:
-            server.show(lsp.MessageType.Info, f"{what}. It is in the page that your browser has open.")
+            server.show(lsp.MessageType.Info, f"{what}. {here}")
+        elif told_in_the_page(server, error):
+            server.show(lsp.MessageType.Warning, f"{what} {here}")
     elif not await _open_address(server, address):
         tunnel = forwarding(address)
         first = f" First, on the machine that you sit at: {tunnel}" if tunnel else ""

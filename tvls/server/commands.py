@@ -16,7 +16,7 @@ from tvls.protocol import types_page as p
 from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
 from tvls.server import environments, requests
-from tvls.server.canvas import mark, show_canvas, show_in_browser
+from tvls.server.canvas import mark, show_canvas, show_in_browser, told_in_the_page
 from tvls.server.code_action import REFRESH_GRAPH, REVEAL_IN_GRAPH
 from tvls.server.code_lens import OPEN_GRAPH
 from tvls.server.draft import draft_setup
@@ -68,6 +68,8 @@ async def execute(server: Server, params: lsp.ExecuteCommandParams) -> Any:
             # Not awaited: the editor may wait for this answer.
             offer = environments.offer_installation(server, error.message, error.data)
             server.protocol.run_in_background(offer, "offering an installation")
+        elif params.command in (OPEN_GRAPH, REFRESH_GRAPH) and told_in_the_page(server, error):
+            pass  # the form that opens says it
         elif not server.features.shows_failed_commands:
             server.show(lsp.MessageType.Error, message)
         raise RpcError(error.code, message, error.data) from error

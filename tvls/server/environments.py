@@ -127,7 +127,8 @@ def lacking_argument(lacking: t.ErrorData) -> InstallArgument:
 
 
 def can_be_mended(data: t.ErrorData) -> bool:
-    return data.kind == "environmentInvalid" and bool(data.requirements)
+    """Also an error about the setup may say that libraries lack, too."""
+    return bool(data.requirements)
 
 
 async def select_command(server: Server, argument: SelectArgument) -> te.EnvironmentListResult:

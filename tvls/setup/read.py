@@ -40,6 +40,8 @@ class SetupFile(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[Problem] = []
     broken: dict[str, str | None] = {}
     """Profiles with errors, and the `model` that each names (None where that cannot be read either)."""
+    names: list[str] = []
+    """Of all profiles, in the order of the file."""
     text: str = ""
 
     def problems_of(self, profile: str) -> list[Problem]:
@@ -85,7 +87,8 @@ def read_setup(text: str) -> SetupFile:
             profiles[name] = profile
     found += version_found
     problems = _locate_all(found, text) if found else []
-    return SetupFile(profiles=profiles, problems=problems, broken=broken, text=text)
+    names = list(cast("dict[str, Any]", tables))
+    return SetupFile(profiles=profiles, problems=problems, broken=broken, names=names, text=text)
 
 
 def read_setup_bytes(data: bytes) -> SetupFile:
@@ -105,9 +108,11 @@ def profiles_for(setup_file: SetupFile, module: str, qualname: str) -> list[Prof
     return [p for p in setup_file.profiles.values() if (p.module, p.qualname) == (module, qualname)]
 
 
-def broken_for(setup_file: SetupFile, module: str, qualname: str) -> list[str]:
-    """Names of the profiles that are meant for this target and cannot be used."""
-    return [name for name, model in setup_file.broken.items() if model == f"{module}:{qualname}"]
+def names_for(setup_file: SetupFile, module: str, qualname: str) -> list[str]:
+    """Names of the profiles that are meant for this target, usable or not, in the order of the file."""
+    model = f"{module}:{qualname}"
+    models = setup_file.broken | {name: profile.model for name, profile in setup_file.profiles.items()}
+    return [name for name in setup_file.names if models[name] == model]
 
 
 def to_problems(found: list[Finding], setup_file: SetupFile | None, profile: str | None) -> list[Problem]:
