@@ -209,6 +209,16 @@ def test_badges_explain_themselves(show: Callable[[str], Page]) -> None:  # R14
     expect(page.get_by_role("region", name="evidence")).to_have_count(0)
     page.locator("[data-badge=framework]").click()
     expect(page.get_by_role("region", name="framework")).to_contain_text("jaxlib")
+    press(page, "Escape")
+    # On a narrow window too, all of it is on the screen.
+    page.set_viewport_size({"width": 420, "height": 700})
+    for badge in page.locator(".badge").all():
+        badge.click()
+        found = page.locator(".popover").bounding_box()
+        assert found is not None
+        assert found["x"] >= 0
+        assert found["x"] + found["width"] <= 420
+        press(page, "Escape")
 
 
 def test_noise_is_hidden_counted_and_shown_again(show: Callable[[str], Page]) -> None:
@@ -218,6 +228,11 @@ def test_noise_is_hidden_counted_and_shown_again(show: Callable[[str], Page]) ->
     expect(box(page, "dot_general")).to_be_visible()
     press(page, "f")
     before = titles(page)
+    # It closes when the person goes on elsewhere.
+    page.get_by_role("button", name="Noise").click()
+    expect(page.get_by_role("region", name="Noise")).to_be_visible()
+    page.get_by_role("button", name="Fit").click()
+    expect(page.get_by_role("region", name="Noise")).to_have_count(0)
     assert before.count("reshape") == 2  # of the pictures, and of the head's bias
     page.get_by_role("button", name="Noise").click()
     page.get_by_role("group", name=re.compile("Shape-only")).get_by_label("hide").check()
@@ -244,6 +259,42 @@ def test_a_train_step_is_readable(show: Callable[[str], Page]) -> None:
     expect(page.get_by_role("button", name=re.compile(r"Noise · \d+ hidden"))).to_be_visible()
     assert "jvp(Encoder)" in titles(page)
     assert any(title.startswith("transpose(jvp(Encoder") for title in titles(page))
+    # However wide it is: what does most is on the screen, large enough to be read.
+    expect(page.locator("svg.graph")).not_to_have_attribute("data-detail", "far")
+    screen = page.locator("svg.graph").bounding_box()
+    largest = max(boxes(page).all(), key=lambda item: operations(item.get_attribute("aria-label") or ""))
+    found = largest.bounding_box()
+    assert screen is not None
+    assert found is not None
+    assert screen["x"] <= found["x"]
+    assert found["x"] + found["width"] <= screen["x"] + screen["width"]
+    assert screen["y"] <= found["y"] <= screen["y"] + screen["height"]
+
+
+def operations(label: str) -> int:
+    """Of a closed box, by what it says."""
+    found = re.search(r"([\d.]+)(K?) ops", label)
+    return int(float(found[1]) * (1000 if found[2] else 1)) if found else 0
+
+
+def test_the_inspector_covers_nothing_of_a_graph_that_fits(show: Callable[[str], Page]) -> None:  # R29
+    page = show("encoder.py:Encoder")
+    graph = page.locator("svg.graph")
+    for key in ("", "e", "c"):
+        if key:
+            before = graph.get_attribute("data-boxes") or ""
+            press(page, key)
+            expect(graph).not_to_have_attribute("data-boxes", before)
+            press(page, "f")
+        graph.focus()
+        press(page, "ArrowDown")
+        aside = page.get_by_role("complementary", name="Inspector")
+        edge = aside.bounding_box()
+        assert edge is not None
+        for element in boxes(page).all():
+            found = element.bounding_box()
+            assert found is not None
+            assert found["x"] + found["width"] <= edge["x"] + 1
 
 
 def test_edits_are_followed(show: Callable[[str], Page], workspace: Path) -> None:  # R27

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
-from tests.canvas.daemon import Daemon
+from tests.canvas.daemon import Daemon, small_model
 
 OPEN = {"target": {"uri": "file:///home/ada/net/model.py", "name": "MLP"}}
 RANGE = {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 9}}
@@ -156,8 +156,8 @@ def test_missing_values_are_filled_in_and_the_graph_opens(
     shutil.copy(Path(__file__).parent / "workspace" / "tower.py", folder)
     with tvls_open_on_a_terminal(folder, "tower.py:Tower", models_python) as address:
         page.goto(address)
-        state = page.get_by_role("region", name="Some values are still missing")
-        form = state.locator("form")
+        expect(page.get_by_role("region", name="Some values are still missing")).to_be_visible()
+        form = page.locator("form.setup-form")
         expect(form).to_be_visible()
         expect(page.get_by_role("region", name="Source-only preview")).to_contain_text("Block")
         save = form.get_by_role("button", name="Save and open")
@@ -167,7 +167,62 @@ def test_missing_values_are_filled_in_and_the_graph_opens(
         expect(form.locator(".error").first).to_be_visible()
         shape.fill("2, 5")
         expect(save).to_be_enabled()
+        expect(page.get_by_role("region", name="All values are given")).to_be_visible()
         save.click()
         expect(page.get_by_role("tree", name="Graph of Tower")).to_be_visible(timeout=30_000)
         expect(page.get_by_role("treeitem").first).to_be_visible()
     assert "tower:Tower" in (folder / "tensorviz.toml").read_text()
+
+
+PAIR = """\
+import jax
+
+
+def double(x):
+    return x * 2.0
+
+
+@jax.jit
+def pair(first, second):
+    return double(first) * double(second)
+"""
+
+
+def test_an_array_is_typed_in_one_go(page: Page, tmp_path: Path, models_python: str) -> None:  # R10
+    """The field becomes a dtype and a shape when the person is done, and not under the caret."""
+    folder = small_model(tmp_path / "net")
+    (folder / "model.py").write_text(PAIR.replace(", second", ", second=3"))
+    with tvls_open_on_a_terminal(folder, "model.py:pair", models_python) as address:
+        page.goto(address)
+        form = page.locator("form.setup-form")
+        field = form.get_by_label(re.compile("^first"))
+        field.click()
+        page.keyboard.type("float32[2,8]")
+        # The server took it, and the field is still the one that is typed in.
+        expect(form).to_contain_text("Saves the profile")
+        expect(page.get_by_role("heading", name="All values are given")).to_be_visible()
+        expect(field).to_be_focused()
+        page.keyboard.press("Tab")
+        expect(form.get_by_label(re.compile("^shape"))).to_have_value("2, 8")
+        shape = form.get_by_label(re.compile("^shape"))
+        shape.fill("")
+        expect(form).to_contain_text("1 still to fill in.")
+        expect(page.get_by_role("heading", name="Some values are still missing")).to_be_visible()
+        page.keyboard.type("2, 3")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("tree", name="Graph of pair")).to_be_visible(timeout=30_000)
+
+
+def test_enter_goes_to_what_is_missing(page: Page, tmp_path: Path, models_python: str) -> None:  # R10
+    folder = small_model(tmp_path / "net")
+    (folder / "model.py").write_text(PAIR)
+    with tvls_open_on_a_terminal(folder, "model.py:pair", models_python) as address:
+        page.goto(address)
+        form = page.locator("form.setup-form")
+        form.get_by_label(re.compile("^first")).click()
+        page.keyboard.type("float32[2,3]")
+        page.keyboard.press("Enter")
+        expect(form.get_by_label(re.compile("^second"))).to_be_focused()
+        page.keyboard.type("2.5")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("tree", name="Graph of pair")).to_be_visible(timeout=30_000)

@@ -74,6 +74,7 @@ class SetupField(Wire, frozen=True, kw_only=True):
     annotation: str | None = None
     """Source text."""
     help: str = ""
+    """For people. The first line is enough to go on; further lines are details that may be folded away."""
     error: str | None = None
     """What is wrong with the value, and what would be right."""
     options: list[SetupOption] = []

@@ -397,7 +397,7 @@ class _Builder:
         self.add(
             (*key, "dtype"), "dtype", "dtype",
             text=str(dtype) if stated else "", value=dtype if stated else msgspec.UNSET, options=dtypes,
-            help=_reasons(offered, (*_COMMON_DTYPES, str(dtype))), **part,
+            help=_with_reasons("The type of its elements.", offered, (*_COMMON_DTYPES, str(dtype))), **part,
         )  # fmt: skip
         shape: Any = tensor.get("shape", UNKNOWN)
         unknown = shape == UNKNOWN or (isinstance(shape, list) and UNKNOWN in shape)
@@ -488,12 +488,12 @@ class _Builder:
         )  # fmt: skip
         device = self.table.get("device", "cpu")
         offered = self.state.offer.devices if self.state.offer else [Choice(value="cpu")]
-        reasons = _reasons(offered, (choice.value for choice in offered))
+        text = _with_reasons("cpu or cuda:N.", offered, (choice.value for choice in offered))
         names = dict.fromkeys([*(choice.value for choice in offered if choice.reason is None), str(device)])
         options = [SetupOption(value=name, text=name) for name in names]
         self.add(
             ("device",), "string", "device", group="run", text=str(device), value=device, default='"cpu"',
-            options=options, advanced=True, help=f"cpu or cuda:N. {reasons}".strip(),
+            options=options, advanced=True, help=text,
         )  # fmt: skip
         seed = self.table.get("seed", 0)
         self.add(
@@ -529,14 +529,15 @@ _HELPS: Final[dict[str, str]] = {
 }
 
 
-def _reasons(offered: Sequence[Choice], names: Iterable[str]) -> str:
-    """Why some of the names are not offered."""
+def _with_reasons(help: str, offered: Sequence[Choice], names: Iterable[str]) -> str:
+    """The help, and on further lines why some of the names are not offered."""
     asked = set(names)
-    return " ".join(
+    reasons = [
         f"{choice.value} is not offered: {choice.reason}"
         for choice in offered
         if choice.reason and choice.value in asked
-    )
+    ]
+    return "\n".join([help, *reasons])
 
 
 def _item_hint(hint: Hint, part: str | int) -> Hint:

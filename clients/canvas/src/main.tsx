@@ -17,6 +17,10 @@ import { createGraphView, type Decoration, type GraphView } from "./render/graph
 import { createStore, type Overlay, type State } from "./state";
 import { walk } from "./walk";
 
+/** As in the style sheet: in windows that are no wider, the inspector is at the bottom. */
+const NARROW = 760;
+const INSPECTOR_WIDTH = 340;
+
 const root = document.getElementById("app");
 if (root) void start(root);
 
@@ -79,13 +83,26 @@ async function start(root: HTMLElement): Promise<void> {
         exportAs={(kind) => run(exportGraph(kind, host, store, view))}
         form={
           state.open && (
-            <SetupForm host={host} open={state.open} opened={(profile) => run(actions.openProfile(profile))} />
+            <SetupForm
+              host={host}
+              open={state.open}
+              opened={(profile) => run(actions.openProfile(profile))}
+              completed={(complete) => complete !== store.get().setupComplete && store.set({ setupComplete: complete })}
+            />
           )
         }
         mount={mount}
       />,
       root,
     );
+  }
+
+  /** The right and the bottom of the picture that the inspector has, or will have when something is selected. */
+  function covered(state: State): [right: number, bottom: number] {
+    if (!state.inspector) return [0, 0];
+    const aside = root.querySelector("aside")?.getBoundingClientRect();
+    if (window.innerWidth > NARROW) return [aside?.width ?? INSPECTOR_WIDTH, 0];
+    return [0, aside?.height ?? 0];
   }
 
   function decoration(state: State): Decoration {
@@ -111,12 +128,10 @@ async function start(root: HTMLElement): Promise<void> {
     panels(state);
     if (!view) return;
     const drawn = state.shown !== before.shown;
+    view.cover(...covered(state));
     if (drawn && state.shown) view.draw(state.shown, graphLabel(state), state.shown.anchor);
     else if (drawn) view.clear();
     view.decorate(decoration(state));
-    const aside = root.querySelector("aside")?.getBoundingClientRect();
-    const beside = aside && aside.width < window.innerWidth * 0.7;
-    view.cover(aside && beside ? aside.width : 0, aside && !beside ? aside.height : 0);
     if (state.selected !== undefined && (state.selected !== before.selected || (drawn && !state.shown?.anchor))) {
       view.reveal(state.selected);
     }

@@ -1022,6 +1022,7 @@ export interface SetupField {
   advanced?: boolean;
   /** Source text. */
   annotation?: string;
+  /** For people. The first line is enough to go on; further lines are details that may be folded away. */
   help?: string;
   /** What is wrong with the value, and what would be right. */
   error?: string;

@@ -94,6 +94,8 @@ export interface State {
   saved: boolean;
   /** The setup form stands in the place of the picture. */
   editing: boolean;
+  /** The values that were typed into the setup form so far are all that is needed. */
+  setupComplete: boolean;
   help: boolean;
   inspector: boolean;
   /** One line for screen readers and the status bar. */
@@ -126,6 +128,7 @@ export const initial: State = {
   preview: undefined,
   saved: false,
   editing: false,
+  setupComplete: false,
   help: false,
   inspector: true,
   said: "",

@@ -103,3 +103,16 @@ export function opaqueType(value: unknown): string | undefined {
   const name = (value as Record<string, unknown>).opaque;
   return keys.length === 1 && typeof name === "string" ? name : undefined;
 }
+
+/** What a body stands for. PyTorch's are of a run; of others nothing tells whether, or how often, they ran. */
+export function bodyText(role: string): { what: string; ran: string } {
+  if (role === "aten") return { what: "what it is made of", ran: "as it ran" };
+  const what = role.startsWith("branch")
+    ? "one branch"
+    : role.startsWith("cond")
+      ? "the condition"
+      : role.startsWith("body")
+        ? "one iteration"
+        : "a subprogram";
+  return { what, ran: "not reported as executed" };
+}

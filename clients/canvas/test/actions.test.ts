@@ -87,7 +87,7 @@ test("a body is entered and left, with the boundary selected again", async () =>
   const outside = ids();
   await actions.enterBody(scan, body);
   expect(store.get().shown?.bodies.map((step) => step.label)).toEqual(["scan"]);
-  expect(store.get().said).toContain("Nothing says that it ran");
+  expect(store.get().said).toContain("one iteration, not reported as executed");
   expect(ids()).not.toEqual(outside);
   await actions.leaveBody(0);
   expect(ids()).toEqual(outside);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { documentation } from "../src/documentation";
 import {
+  bodyText,
   bytesText,
   countText,
   elapsedText,
@@ -71,4 +72,14 @@ test("documentation is linked where there is a page", () => {
   expect(documentation("scatter-add")).toContain("jax.lax.scatter_add.html");
   expect(documentation("and")).toContain("jax.lax.bitwise_and.html");
   expect(documentation("my_primitive")).toBeUndefined();
+});
+
+test("a body of PyTorch ran, of others nothing says so", () => {
+  expect(bodyText("aten").ran).toBe("as it ran");
+  expect(["body", "branch 0", "cond_jaxpr"].map((role) => bodyText(role).what)).toEqual([
+    "one iteration",
+    "one branch",
+    "the condition",
+  ]);
+  expect(bodyText("body").ran).toBe("not reported as executed");
 });

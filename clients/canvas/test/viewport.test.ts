@@ -29,6 +29,40 @@ test("the first look is all of it where that can be read, else its beginning", (
   expect(long.y).toBeGreaterThan(0);
 });
 
+test("what covers the right of the screen covers nothing of a graph that fits", () => {
+  const free = { width: 660, height: 600 };
+  for (const content of [
+    { width: 300, height: 200 },
+    { width: 640, height: 300 },
+    { width: 900, height: 500 },
+    { width: 300, height: 900 },
+  ]) {
+    for (const view of [fitAll(content, screen, free), firstLook(content, screen, undefined, free)]) {
+      expect(view.x).toBeGreaterThanOrEqual(0);
+      expect(view.x + content.width * view.k).toBeLessThanOrEqual(free.width);
+    }
+  }
+  // What is narrow stands in the middle all the same.
+  expect(fitAll({ width: 200, height: 200 }, screen, free).x).toBe(400);
+});
+
+test("a wide graph begins with its main part, wherever that is", () => {
+  const content = { width: 9000, height: 5000 };
+  for (const main of [
+    { x: 0, y: 0, width: 200, height: 60 },
+    { x: 4000, y: 2500, width: 200, height: 60 },
+    { x: 8800, y: 4940, width: 200, height: 60 },
+  ]) {
+    const view = firstLook(content, screen, main);
+    expect(view.k).toBeGreaterThanOrEqual(LEGIBLE_ZOOM);
+    const part = seen(view, screen, 0);
+    expect(main.x).toBeGreaterThanOrEqual(part.x);
+    expect(main.y).toBeGreaterThanOrEqual(part.y);
+    expect(main.x + main.width).toBeLessThanOrEqual(part.x + part.width);
+    expect(main.y + main.height).toBeLessThanOrEqual(part.y + part.height);
+  }
+});
+
 test("revealing moves no farther than needed", () => {
   const view = { x: 0, y: 0, k: 1 };
   expect(reveal(view, { x: 300, y: 300, width: 50, height: 20 }, screen)).toEqual(view);

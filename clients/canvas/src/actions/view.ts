@@ -7,7 +7,7 @@ import type { Measure } from "../measure";
 import { layoutEdges, layoutNodes, picture } from "../model";
 import type * as p from "../protocol";
 import type { BodyStep, Noise, Shown, State, Store } from "../state";
-import { plural } from "../text";
+import { bodyText, plural } from "../text";
 import { newest } from "./newest";
 
 /** So many parameters among the inputs are a forest of boxes, not a part of the picture. */
@@ -167,7 +167,7 @@ export function createViews(host: Host, store: Store, measure: Measure, need: Vi
     const step: BodyStep = { id: body, node, label: box?.node.label ?? "boundary", role };
     if (await refreshView({ bodies: [...shown.bodies, step] })) {
       select(undefined);
-      store.set({ said: `${role} of ${step.label}. Nothing says that it ran.` });
+      store.set({ said: `${role} of ${step.label}: ${bodyText(role).what}, ${bodyText(role).ran}.` });
     }
   }
 

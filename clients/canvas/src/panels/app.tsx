@@ -4,7 +4,7 @@ import type { Actions } from "../actions/actions";
 import type { Scale } from "../overlay";
 import type * as p from "../protocol";
 import type { State, Store } from "../state";
-import { lastPart } from "../text";
+import { bodyText, lastPart } from "../text";
 import { Badges } from "./badges";
 import { Help } from "./help";
 import { Inspector } from "./inspector";
@@ -86,7 +86,11 @@ export function App(props: AppProps) {
                   )}
                 </span>
               ))}
-              {body && <span class="claim">{claim(body.role)}; not reported as executed</span>}
+              {body && (
+                <span class="claim">
+                  {bodyText(body.role).what}; {bodyText(body.role).ran}
+                </span>
+              )}
             </nav>
           )}
           <div class="canvas-frame">
@@ -121,13 +125,6 @@ export function App(props: AppProps) {
       {state.help && <Help close={() => store.set({ help: false })} />}
     </div>
   );
-}
-
-/** What one pass through a body stands for. */
-function claim(role: string): string {
-  if (role.startsWith("branch")) return "one branch";
-  if (role.startsWith("cond")) return "the condition";
-  return "one iteration";
 }
 
 function Title({ state }: { state: State }) {

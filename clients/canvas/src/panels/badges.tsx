@@ -1,9 +1,10 @@
 // What a graph is, in words that explain themselves when they are pressed.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type * as p from "../protocol";
 import { bytesText, countText, flopsText, lastPart, plural } from "../text";
+import { useDismiss } from "./dismiss";
 
 export function Badges({ capture, saved, refresh }: { capture: p.CaptureInfo; saved: boolean; refresh: () => void }) {
   const { coverage, freshness, costs } = capture;
@@ -109,24 +110,7 @@ export function CostRows({ costs }: { costs: p.Costs }) {
 function Badge(props: { name: string; text: string; tone?: "good" | "warn" | "quiet"; children: ComponentChildren }) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!open) return;
-    const outside = (event: Event) => {
-      if (!root.current?.contains(event.target as Node)) setOpen(false);
-    };
-    const onEscape = (event: KeyboardEvent) => {
-      if (event.key !== "Escape") return;
-      event.stopPropagation();
-      setOpen(false);
-      root.current?.querySelector("button")?.focus();
-    };
-    document.addEventListener("pointerdown", outside);
-    document.addEventListener("keydown", onEscape, true);
-    return () => {
-      document.removeEventListener("pointerdown", outside);
-      document.removeEventListener("keydown", onEscape, true);
-    };
-  }, [open]);
+  useDismiss(root, open, () => setOpen(false));
   return (
     <div class="badge-root" ref={root}>
       <button
@@ -167,12 +151,14 @@ export function coverageText(coverage: p.Coverage): string {
   return opaque ? `partial: ${opaque} opaque` : "partial";
 }
 
-function reasonText(reason: string, count: number | undefined): string {
+export function reasonText(reason: string, count: number | undefined): string {
   const what = count === undefined ? "Some operations" : plural(count, "operation");
+  const one = count === 1;
   if (reason === "opaque_kernel") {
-    return `${what} stand for a whole subprogram, such as a loop or a kernel. What is known of it can be opened; nothing says that a branch or an iteration ran.`;
+    return `${what} ${one ? "stands" : "stand"} for a whole subprogram, such as a loop or a kernel. Where its body is known it can be opened; nothing says which branch ran, or how often.`;
   }
-  if (reason === "effects_incomplete") return `${what} have side effects that are not recorded in full.`;
+  if (reason === "effects_incomplete")
+    return `${what} ${one ? "has" : "have"} side effects that are not recorded in full.`;
   return `${what}: ${reason}.`;
 }
 

@@ -4,22 +4,27 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Host } from "../host";
 import type * as p from "../protocol";
 import { describe } from "../trouble";
+import { Prose } from "./prose";
 
 interface Props {
   host: Host;
   open: p.OpenParams;
   /** The setup is saved: the target can be opened by this profile. */
   opened: (profile: string) => void;
+  /** Whether nothing is missing or wrong any more. */
+  completed: (complete: boolean) => void;
 }
 
 const PAUSE_MS = 200;
 
-export function SetupForm({ host, open, opened }: Props) {
+export function SetupForm({ host, open, opened, completed }: Props) {
   const [form, setForm] = useState<p.SetupForm>();
   const [trouble, setTrouble] = useState("");
   const [changes, setChanges] = useState<p.SetupChange[]>([]);
   const [toml, setToml] = useState<string>();
   const [saving, setSaving] = useState(false);
+  /** The field that is typed in, as it was when that began: it becomes something else when the person is done. */
+  const [held, setHeld] = useState<p.SetupField>();
   const pending = useRef<AbortController>();
   const timer = useRef<ReturnType<typeof setTimeout>>();
 
@@ -34,14 +39,17 @@ export function SetupForm({ host, open, opened }: Props) {
     pending.current = control;
     try {
       const answer = await request(control.signal);
-      if (control.signal.aborted) return;
+      if (control.signal.aborted) return undefined;
       setForm(answer);
       setTrouble("");
+      return answer;
     } catch (error) {
       if (!control.signal.aborted) setTrouble(describe(error).message);
+      return undefined;
     }
   };
 
+  useEffect(() => completed(form?.complete ?? false), [form?.complete]);
   useEffect(() => {
     void ask((signal) => host.request("tvls/setup/draft", about, signal));
     return () => {
@@ -67,8 +75,18 @@ export function SetupForm({ host, open, opened }: Props) {
   const change = (key: string, text: string) =>
     edited([...changes.filter((known) => known.key !== key), text === "" ? { key } : { key, text }], toml);
 
-  const save = async () => {
-    if (!form) return;
+  /** Enter: what is typed counts; then to what is still to be filled in, or on to the graph. */
+  const enter = async () => {
+    clearTimeout(timer.current);
+    const answer = await ask((signal) => host.request("tvls/setup/validate", sent(changes, toml), signal));
+    if (!answer) return;
+    setHeld(undefined);
+    if (answer.complete) return save(answer);
+    const next = answer.fields.find((field) => !field.parts && !field.advanced && (field.error || isOpen(field)));
+    if (next) setTimeout(() => document.getElementById(`field-${next.key}`)?.focus());
+  };
+
+  const save = async (form: p.SetupForm) => {
     setSaving(true);
     try {
       const saved = await host.request("tvls/setup/save", { ...sent(changes, toml), version: form.version });
@@ -84,32 +102,42 @@ export function SetupForm({ host, open, opened }: Props) {
 
   if (!form) return trouble ? <p class="error">{trouble}</p> : <p class="note">Reading what the source says…</p>;
   const typed = new Map(changes.map((known) => [known.key, known.text ?? ""]));
-  const open_ = form.fields.filter((field) => field.required && !field.parts && (field.text ?? "") === "").length;
+  const missing = form.fields.filter(isOpen).length;
+  const shown = holding(form.fields, held);
   return (
     <form
       class="setup-form"
       onSubmit={(event) => {
         event.preventDefault();
-        void save();
+        void save(form);
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement) || event.isComposing) return;
+        event.preventDefault();
+        if (!saving) void enter();
       }}
     >
       {form.groups.map((group) => {
-        const fields = form.fields.filter((field) => field.group === group.id);
+        const fields = shown.filter((field) => field.group === group.id);
         const usual = fields.filter((field) => !field.advanced);
         const rare = fields.filter((field) => field.advanced);
         if (fields.length === 0) return null;
         return (
           <fieldset key={group.id}>
             <legend>{group.title}</legend>
-            {group.help && <p class="note">{group.help}</p>}
+            {group.help && (
+              <p class="note">
+                <Prose text={group.help} />
+              </p>
+            )}
             {usual.map((field) => (
-              <Field key={field.key} field={field} typed={typed.get(field.key)} change={change} />
+              <Field key={field.key} field={field} typed={typed.get(field.key)} change={change} hold={setHeld} />
             ))}
             {rare.length > 0 && (
               <details>
                 <summary>More</summary>
                 {rare.map((field) => (
-                  <Field key={field.key} field={field} typed={typed.get(field.key)} change={change} />
+                  <Field key={field.key} field={field} typed={typed.get(field.key)} change={change} hold={setHeld} />
                 ))}
               </details>
             )}
@@ -128,7 +156,7 @@ export function SetupForm({ host, open, opened }: Props) {
       </details>
       {(form.problems ?? []).map((problem) => (
         <p key={problem.key + problem.message} class="error">
-          <span class="mono">{problem.key}</span> {problem.message}
+          <span class="mono">{problem.key}</span> <Prose text={problem.message} />
         </p>
       ))}
       {trouble && (
@@ -143,8 +171,8 @@ export function SetupForm({ host, open, opened }: Props) {
         <span class="note">
           {form.complete
             ? `Saves the profile ${form.profile} in tensorviz.toml.`
-            : open_ > 0
-              ? `${open_} still to fill in.`
+            : missing > 0
+              ? `${missing} still to fill in.`
               : "Correct what is marked."}
         </span>
       </p>
@@ -152,8 +180,32 @@ export function SetupForm({ host, open, opened }: Props) {
   );
 }
 
-function Field(props: { field: p.SetupField; typed: string | undefined; change: (key: string, text: string) => void }) {
-  const { field, typed, change } = props;
+function isOpen(field: p.SetupField): boolean {
+  return (field.required ?? false) && !field.parts && (field.text ?? "") === "";
+}
+
+/** The fields, with the one that is typed in still the input that it was: without the parts that it will have. */
+function holding(fields: readonly p.SetupField[], held: p.SetupField | undefined): readonly p.SetupField[] {
+  if (!held) return fields;
+  const within = new Set([held.key]);
+  const kept: p.SetupField[] = [];
+  for (const field of fields) {
+    if (field.key === held.key) {
+      const { error, ...rest } = held;
+      kept.push({ ...rest, text: field.text ?? "", ...(field.error ? { error: field.error } : {}) });
+    } else if (within.has(field.parent ?? "")) within.add(field.key);
+    else kept.push(field);
+  }
+  return kept;
+}
+
+function Field(props: {
+  field: p.SetupField;
+  typed: string | undefined;
+  change: (key: string, text: string) => void;
+  hold: (field: p.SetupField | undefined) => void;
+}) {
+  const { field, typed, change, hold } = props;
   const id = `field-${field.key}`;
   if (field.parts) {
     return (
@@ -163,8 +215,9 @@ function Field(props: { field: p.SetupField; typed: string | undefined; change: 
     );
   }
   const text = typed ?? field.text ?? "";
+  const [help = "", ...more] = (field.help ?? "").split("\n");
   const about = [
-    field.help,
+    help,
     field.annotation && `annotated ${field.annotation}`,
     field.assumed && "the usual value; nothing states it",
   ]
@@ -202,6 +255,9 @@ function Field(props: { field: p.SetupField; typed: string | undefined; change: 
             list={options.length ? `${id}-options` : undefined}
             value={text}
             placeholder={field.default !== undefined ? `default: ${field.default}` : EXAMPLES[field.type]}
+            onFocus={() => hold(field)}
+            // Not for a press on a button, which would move away from under the pointer.
+            onBlur={(event) => !(event.relatedTarget instanceof HTMLButtonElement) && hold(undefined)}
             onInput={(event) => change(field.key, event.currentTarget.value)}
           />
           {options.length > 0 && (
@@ -214,8 +270,26 @@ function Field(props: { field: p.SetupField; typed: string | undefined; change: 
         </>
       )}
       <div id={`${id}-about`} class="about">
-        {field.error && <p class="error">{field.error}</p>}
-        {about && <p class="note">{about}</p>}
+        {field.error && (
+          <p class="error">
+            <Prose text={field.error} />
+          </p>
+        )}
+        {about && (
+          <p class="note">
+            <Prose text={about} />
+          </p>
+        )}
+        {more.length > 0 && (
+          <details>
+            <summary>More</summary>
+            {more.map((line) => (
+              <p key={line} class="note">
+                <Prose text={line} />
+              </p>
+            ))}
+          </details>
+        )}
       </div>
       {(field.suggestions ?? []).map((suggestion) => (
         <button

@@ -5,7 +5,7 @@ import { USES_LISTED } from "../actions/look";
 import { documentation } from "../documentation";
 import type * as p from "../protocol";
 import type { State } from "../state";
-import { countText, lastPart, longTypeText, opaqueType, paramText, plural } from "../text";
+import { bodyText, countText, lastPart, longTypeText, opaqueType, paramText, plural } from "../text";
 import { CostRows } from "./badges";
 
 interface Props {
@@ -36,7 +36,13 @@ export function Inspector({ state, actions, goTo }: Props) {
         </p>
       )}
       {node.className && <p class="mono">{node.className}</p>}
-      {node.opaque && <p class="note">What it does inside is not part of the graph.</p>}
+      {node.opaque && (
+        <p class="note">
+          {node.bodies?.length
+            ? "One operation here; its body is a graph of its own."
+            : "What it does inside is not part of the graph."}
+        </p>
+      )}
       {node.segment && (
         <p class="note">
           Part {node.segment.number} of {node.segment.count} of this scope: what it reads in between is made outside of
@@ -52,11 +58,15 @@ export function Inspector({ state, actions, goTo }: Props) {
       )}
       {(node.bodies ?? []).length > 0 && (
         <Section title="Bodies">
-          <p class="note">One branch or iteration; nothing says that it ran.</p>
           {node.bodies?.map((body) => (
-            <button type="button" key={body.id} onClick={() => void actions.enterBody(box.id, body.id)}>
-              Open {body.role} ({plural(body.operations, "operation")})
-            </button>
+            <div key={body.id}>
+              <button type="button" onClick={() => void actions.enterBody(box.id, body.id)}>
+                Open {body.role} ({plural(body.operations, "operation")})
+              </button>{" "}
+              <span class="note">
+                {bodyText(body.role).what}; {bodyText(body.role).ran}
+              </span>
+            </div>
           ))}
         </Section>
       )}

@@ -7,6 +7,7 @@ import type * as p from "../protocol";
 import type { Loading, State, Trouble } from "../state";
 import { elapsedText } from "../text";
 import { FrameList } from "./inspector";
+import { Prose } from "./prose";
 
 type GoTo = ((frame: p.FrameInfo) => void) | undefined;
 
@@ -63,6 +64,7 @@ export function Waiting({
           actions={actions}
           goTo={goTo}
           form={look === "setup" ? form : undefined}
+          complete={look === "setup" && state.setupComplete}
         />
         {BEFORE_TRACE.has(look) && state.preview && <Preview preview={state.preview} />}
       </div>
@@ -115,15 +117,31 @@ export function LoadingState({
   );
 }
 
-export function TroubleState(props: { trouble: Trouble; actions: Actions; goTo: GoTo; form: ComponentChildren }) {
-  const { trouble, actions, goTo, form } = props;
-  const { look, title } = lookOf(trouble);
-  const data = trouble.data;
+export function TroubleState(props: {
+  trouble: Trouble;
+  actions: Actions;
+  goTo: GoTo;
+  form: ComponentChildren;
+  /** What was wrong with the setup is put right in the form, and not saved yet. */
+  complete?: boolean;
+}) {
+  const { trouble, actions, goTo, form, complete } = props;
+  const { look } = lookOf(trouble);
+  const title = complete ? "All values are given" : lookOf(trouble).title;
+  const data = complete ? undefined : trouble.data;
   return (
     <section class={`state ${look}`} aria-label={title}>
       <h2>{title}</h2>
-      <p class="message">{trouble.message}</p>
-      {data?.nextStep && <p class="next">{data.nextStep}</p>}
+      {!complete && (
+        <p class="message">
+          <Prose text={trouble.message} />
+        </p>
+      )}
+      {data?.nextStep && (
+        <p class="next">
+          <Prose text={data.nextStep} />
+        </p>
+      )}
       {(data?.files ?? []).length > 0 && (
         <ul class="plain">
           {data?.files?.map((file) => (
@@ -148,7 +166,7 @@ export function TroubleState(props: { trouble: Trouble; actions: Actions; goTo: 
         <ul class="plain">
           {data?.problems?.map((problem) => (
             <li key={problem.key}>
-              <span class="mono">{problem.key}</span>: {problem.message}
+              <span class="mono">{problem.key}</span>: <Prose text={problem.message} />
             </li>
           ))}
         </ul>
@@ -260,7 +278,7 @@ export function Banner({ state, actions, goTo }: { state: State; actions: Action
     return (
       <details class={`banner ${lookOf(trouble).look}`}>
         <summary>
-          <strong>{lookOf(trouble).title}.</strong> {trouble.message.split("\n")[0]}{" "}
+          <strong>{lookOf(trouble).title}.</strong> <Prose text={trouble.message.split("\n")[0] ?? ""} />{" "}
           <em>The graph before it is still shown.</em>
         </summary>
         <TroubleState trouble={trouble} actions={actions} goTo={goTo} form={undefined} />

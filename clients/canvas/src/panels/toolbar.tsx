@@ -1,14 +1,16 @@
 // What changes how the graph is drawn, and what takes it away.
-import { useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
 import type { Actions } from "../actions/actions";
 import { OVERLAYS, type Scale } from "../overlay";
 import type { Noise, Overlay, State } from "../state";
 import { plural } from "../text";
+import { useDismiss } from "./dismiss";
 
 const NOISE: readonly { word: string; title: string }[] = [
-  { word: "constant", title: "Constants" },
-  { word: "parameter", title: "Parameter inputs" },
-  { word: "shape", title: "Shape-only operations" },
+  { word: "constant", title: "Constants, and what is made of them alone" },
+  { word: "parameter", title: "Parameter inputs, and their change of shape" },
+  { word: "shape", title: "Shape-only operations on data" },
 ];
 
 export type ExportKind = "svg" | "png" | "json" | "html";
@@ -35,28 +37,12 @@ const EXPORTS: Readonly<Record<ExportKind, string>> = {
 
 export function Toolbar({ state, actions, scale, view, exportAs, exports, help, setup }: Props) {
   const { shown } = state;
-  const [menu, setMenu] = useState<"noise" | "export" | undefined>();
   const hidden = shown?.hidden ?? 0;
   return (
-    <section
-      class="toolbar"
-      aria-label="View"
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || !menu) return;
-        event.stopPropagation();
-        setMenu(undefined);
-      }}
-    >
-      <div class="menu-root">
-        <button
-          type="button"
-          aria-expanded={menu === "noise"}
-          onClick={() => setMenu(menu === "noise" ? undefined : "noise")}
-        >
-          Noise{hidden ? ` · ${hidden} hidden` : ""}
-        </button>
-        {menu === "noise" && (
-          <section class="popover" aria-label="Noise">
+    <section class="toolbar" aria-label="View">
+      <Menu title={`Noise${hidden ? ` · ${hidden} hidden` : ""}`} name="Noise">
+        {() => (
+          <>
             {NOISE.map(({ word, title }) => (
               <fieldset key={word} class="noise">
                 <legend>
@@ -75,10 +61,12 @@ export function Toolbar({ state, actions, scale, view, exportAs, exports, help, 
                 ))}
               </fieldset>
             ))}
-            <p class="note">The capture stays as it is; edges lead past what is hidden.</p>
-          </section>
+            <p class="note">
+              Counted among what is open now, each box once. The capture stays as it is; edges lead past what is hidden.
+            </p>
+          </>
         )}
-      </div>
+      </Menu>
       <label class="overlay-choice">
         <span class="visually-hidden">Colour by</span>
         <select
@@ -118,32 +106,23 @@ export function Toolbar({ state, actions, scale, view, exportAs, exports, help, 
           Setup
         </button>
       )}
-      <div class="menu-root">
-        <button
-          type="button"
-          aria-expanded={menu === "export"}
-          onClick={() => setMenu(menu === "export" ? undefined : "export")}
-        >
-          Export
-        </button>
-        {menu === "export" && (
-          <section class="popover right" aria-label="Export">
-            {exports.map((kind) => (
-              <button
-                type="button"
-                key={kind}
-                class="item"
-                onClick={() => {
-                  setMenu(undefined);
-                  exportAs(kind);
-                }}
-              >
-                {EXPORTS[kind]}
-              </button>
-            ))}
-          </section>
-        )}
-      </div>
+      <Menu title="Export" name="Export" right>
+        {(close) =>
+          exports.map((kind) => (
+            <button
+              type="button"
+              key={kind}
+              class="item"
+              onClick={() => {
+                close();
+                exportAs(kind);
+              }}
+            >
+              {EXPORTS[kind]}
+            </button>
+          ))
+        }
+      </Menu>
       <button type="button" class="icon" aria-label="Keys" title="Keys (?)" onClick={help}>
         ?
       </button>
@@ -156,6 +135,30 @@ export function Toolbar({ state, actions, scale, view, exportAs, exports, help, 
         </span>
       )}
     </section>
+  );
+}
+
+function Menu(props: {
+  title: string;
+  name: string;
+  right?: boolean;
+  children: (close: () => void) => ComponentChildren;
+}) {
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const close = () => setOpen(false);
+  useDismiss(root, open, close);
+  return (
+    <div class="menu-root" ref={root}>
+      <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {props.title}
+      </button>
+      {open && (
+        <section class={`popover ${props.right ? "right" : ""}`} aria-label={props.name}>
+          {props.children(close)}
+        </section>
+      )}
+    </div>
   );
 }
 

@@ -50,7 +50,7 @@ export interface GraphView {
   zoom(factor: number): void;
   pan(dx: number, dy: number): void;
   reveal(id: string): void;
-  /** What covers the picture at its right and its bottom; nothing is revealed under it. */
+  /** What covers the picture at its right and its bottom, or will: nothing is revealed or fitted under it. */
   cover(right: number, bottom: number): void;
   /** Draws everything, near the screen or not, at its own size, until `restore`. */
   whole(): SVGSVGElement;
@@ -334,12 +334,16 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
     if (same) {
       viewport = same;
     } else {
-      const first = [...next.picture.boxes.values()].find((box) => box.kind === "input") ?? undefined;
-      viewport = firstLook(next.layout, screen, first && next.layout.boxes.get(first.id));
+      viewport = firstLook(next.layout, screen, largest(next), free());
       callbacks.zoomed(viewport.k);
     }
     drawnArea = undefined;
     place();
+  }
+
+  /** What nothing covers. */
+  function free(): Size {
+    return { width: screen.width - covered.right, height: screen.height - covered.bottom };
   }
 
   /** The viewport in which the anchor, or else what was nearest to the middle, stays where it was. */
@@ -418,20 +422,19 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
       lineBounds.clear();
     },
     fit() {
-      if (shown) move(fitAll(shown.layout, screen));
+      if (shown) move(fitAll(shown.layout, screen, free()));
     },
     readable() {
       if (!shown) return;
       const chosen = decoration.selected ?? nearMiddle(shown, (id) => !shown?.picture.boxes.get(id)?.expanded);
       const rect = chosen && shown.layout.boxes.get(chosen);
-      if (rect) move(readable(rect, screen));
+      if (rect) move(readable(rect, free()));
     },
     zoom: (factor) => move(zoomAt(viewport, screen.width / 2, screen.height / 2, factor)),
     pan: (dx, dy) => move({ ...viewport, x: viewport.x + dx, y: viewport.y + dy }),
     reveal(id) {
       const rect = shown?.layout.boxes.get(id);
-      const free = { width: screen.width - covered.right, height: screen.height - covered.bottom };
-      if (rect) move(reveal(viewport, rect, free));
+      if (rect) move(reveal(viewport, rect, free()));
     },
     cover(right, bottom) {
       covered = { right, bottom };
@@ -447,6 +450,19 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
       place();
     },
   };
+}
+
+/** The place of the box that stands for most operations; of equal ones the first. */
+function largest(shown: Shown): Rect | undefined {
+  let best: Rect | undefined;
+  let most = 0;
+  for (const box of shown.picture.boxes.values()) {
+    const operations = box.expanded ? 0 : (box.node.fold?.operations ?? box.node.operations ?? 1);
+    if (operations <= most) continue;
+    most = operations;
+    best = shown.layout.boxes.get(box.id);
+  }
+  return best;
 }
 
 /** Makes `wanted` the children of a layer, moving only what is not in its place. */

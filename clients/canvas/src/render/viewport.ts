@@ -30,25 +30,43 @@ export function zoomAt(view: Viewport, x: number, y: number, factor: number): Vi
   return { k, x: x - (x - view.x) * ratio, y: y - (y - view.y) * ratio };
 }
 
-/** The whole graph, however small that makes it; never larger than life. */
-export function fitAll(content: Size, screen: Size): Viewport {
-  const k = fitZoom(content, screen);
-  return { k, x: (screen.width - content.width * k) / 2, y: (screen.height - content.height * k) / 2 };
+/** The whole graph, however small that makes it; never larger than life. `free`: what nothing covers, from the top left. */
+export function fitAll(content: Size, screen: Size, free: Size = screen): Viewport {
+  const k = fitZoom(content, free);
+  return {
+    k,
+    x: centred(content.width * k, screen.width, free.width),
+    y: centred(content.height * k, screen.height, free.height),
+  };
 }
 
-function fitZoom(content: Size, screen: Size): number {
-  const across = (screen.width - 2 * MARGIN) / Math.max(1, content.width);
-  const down = (screen.height - 2 * MARGIN) / Math.max(1, content.height);
+/** In the middle of the screen, or as near to it as what covers the end of the screen allows. */
+function centred(length: number, screen: number, free: number): number {
+  return Math.max(Math.min(MARGIN, (free - length) / 2), Math.min((screen - length) / 2, free - MARGIN - length));
+}
+
+function fitZoom(content: Size, free: Size): number {
+  const across = (free.width - 2 * MARGIN) / Math.max(1, content.width);
+  const down = (free.height - 2 * MARGIN) / Math.max(1, content.height);
   return Math.max(1e-4, Math.min(1, across, down));
 }
 
-/** All of it where that can be read, otherwise its beginning: a graph is read from the top. `start`: what comes first. */
-export function firstLook(content: Size, screen: Size, start: Rect | undefined): Viewport {
-  if (fitZoom(content, screen) >= LEGIBLE_ZOOM) return fitAll(content, screen);
-  const across = (screen.width - 2 * MARGIN) / Math.max(1, content.width);
+/**
+ * All of it where that can be read, otherwise its beginning: a graph is read from the top. One that is too wide for that
+ * begins with `main`, the part that tells most.
+ */
+export function firstLook(content: Size, screen: Size, main: Rect | undefined, free: Size = screen): Viewport {
+  if (fitZoom(content, free) >= LEGIBLE_ZOOM) return fitAll(content, screen, free);
+  const across = (free.width - 2 * MARGIN) / Math.max(1, content.width);
   const k = Math.min(READABLE_ZOOM, Math.max(LEGIBLE_ZOOM, across));
-  const middle = content.width * k <= screen.width || !start ? content.width / 2 : start.x + start.width / 2;
-  return { k, x: screen.width / 2 - middle * k, y: MARGIN };
+  if (across >= k || !main) return { k, x: centred(content.width * k, screen.width, free.width), y: MARGIN };
+  const x = free.width / 2 - (main.x + main.width / 2) * k;
+  const below = MARGIN + (main.y + main.height) * k > free.height - MARGIN;
+  return {
+    k,
+    x: Math.min(MARGIN, Math.max(free.width - MARGIN - content.width * k, x)),
+    y: below ? free.height / 4 - main.y * k : MARGIN,
+  };
 }
 
 /** At a readable zoom with `around` in the middle. */
@@ -65,8 +83,8 @@ export function readable(around: Rect, screen: Size): Viewport {
 export function reveal(view: Viewport, box: Rect, screen: Size): Viewport {
   const k = view.k;
   const along = (position: number, start: number, length: number, room: number): number => {
-    const low = MARGIN * 2 - start * k;
-    const high = room - MARGIN * 2 - (start + length) * k;
+    const low = MARGIN - start * k;
+    const high = room - MARGIN - (start + length) * k;
     return high < low ? low : Math.min(high, Math.max(low, position));
   };
   return { k, x: along(view.x, box.x, box.width, screen.width), y: along(view.y, box.y, box.height, screen.height) };

@@ -541,7 +541,7 @@
 ---@field parts? boolean A heading: its parts follow as fields of their own.
 ---@field advanced? boolean Rarely changed; may be folded away.
 ---@field annotation? string Source text.
----@field help? string
+---@field help? string For people. The first line is enough to go on; further lines are details that may be folded away.
 ---@field error? string What is wrong with the value, and what would be right.
 ---@field options? tvls.SetupOption[] `choice`: all that there are; other types: the usual ones, or those that the capture Python has.
 ---@field suggestions? tvls.SetupSuggestion[]
