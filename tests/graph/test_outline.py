@@ -45,7 +45,7 @@ def test_what_the_capture_is_comes_first_in_few_lines() -> None:  # R14
     lines = text(mlp(), freshness="stale").splitlines()
     assert lines[:4] == [
         "model:net  (jax.function)  model.py:4",
-        "jax 0.10.2, python 3.11.7 · device cpu · eval mode · seed 0",
+        "jax 0.10.2, python 3.11.7 · device cpu · seed 0",
         "stale · inferred from a trace, in which nothing is computed · coverage complete, of the traced program",
         "6 operations",
     ]
@@ -60,6 +60,33 @@ def test_what_is_unavailable_is_one_line_of_names() -> None:  # R23
     assert "\nunavailable: measured output bytes, something new, storage aliases\n" in shown
     assert "a reason" not in shown
     assert "unavailable" not in text(document())
+
+
+@pytest.mark.parametrize(
+    ("framework", "kind", "notes", "said"),
+    [
+        ("torch", "torch.module", [], "· eval mode ·"),
+        ("jax", "flax.nnx", ["freshly_initialised"], "· eval mode ·"),
+        ("jax", "flax.nnx", [], "· in the mode that its factory left it in ·"),
+        ("jax", "flax.linen", ["freshly_initialised"], None),
+        ("jax", "jax.function", [], None),
+    ],
+)
+def test_a_mode_is_said_where_it_decided_something(
+    framework: str, kind: str, notes: list[str], said: str | None
+) -> None:  # R20
+    found = document()
+    found |= {"framework": framework, "target": {**found["target"], "kind": kind}}
+    found["setup"] = {**found["setup"], "mode": "eval", "notes": notes}
+    line = text(found).splitlines()[1]
+    assert said in line if said else "mode" not in line
+
+
+def test_the_star_of_a_weak_type_is_explained_once() -> None:  # R23
+    assert "weak type" not in text(document())
+    shown = text(mlp())
+    assert "]*" in shown
+    assert shown.count("*: a weak type") == 1
 
 
 def test_partial_coverage_in_words() -> None:  # R17
@@ -84,7 +111,7 @@ def test_notes_and_static_values() -> None:  # R20
         "notes": ["axis:batch=1", "freshly_initialised", "leaked_tracer:cache", "a note of tomorrow", "x:y"],
     }
     shown = text(document(setup=setup))
-    assert " · device cpu · eval mode · seed 3 · profile p\nstatic: args[1] = True, kwargs.n = 2\n" in shown
+    assert " · device cpu · seed 3 · profile p\nstatic: args[1] = True, kwargs.n = 2\n" in shown
     assert (
         "\nthe named axis batch was given the size 1 to trace with; freshly initialised, not trained; "
         "the global cache kept a traced array after the trace; a note of tomorrow; x:y\n"

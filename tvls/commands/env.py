@@ -107,7 +107,7 @@ async def env_install(session: Session, host: Terminal, arguments: argparse.Name
         complain("nothing was installed; approve the plan here, or with --yes")
         return MISSING
     params = te.EnvironmentInstallParams(plan_id=plan.plan_id)
-    result = await session.environment_install(params, host.progress, complain)
+    result = await session.environment_install(params, _unshown, complain)  # its lines come by the log, once
     host.done()
     if arguments.json:
         _print_json(result)
@@ -131,6 +131,10 @@ def _approved() -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     return read_answer("Install it? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _unshown(_: str) -> None:
+    pass
 
 
 def _print_json(value: t.Wire) -> None:

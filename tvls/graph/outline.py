@@ -159,7 +159,7 @@ def _header(index: GraphIndex, freshness: t.Freshness | None) -> Iterator[str]:
     capture = index.capture
     setup = capture["setup"]
     yield _target_line(capture)
-    given = [_versions(capture), f"device {setup['device']}", f"{setup['mode']} mode", f"seed {setup['seed']}"]
+    given = [_versions(capture), f"device {setup['device']}", *_mode(capture), f"seed {setup['seed']}"]
     given += [f"profile {setup['profile']}"] if "profile" in setup else []
     yield " · ".join(given)
     if setup["static"]:
@@ -171,9 +171,16 @@ def _header(index: GraphIndex, freshness: t.Freshness | None) -> Iterator[str]:
     if setup["notes"]:
         yield "; ".join(map(_note, setup["notes"]))
     yield _totals(index.program)
-    if capture["unavailable"]:
-        names = sorted(_UNAVAILABLE.get(what, what.replace("_", " ")) for what in capture["unavailable"])
-        yield f"unavailable: {', '.join(names)}"
+
+
+def _mode(capture: Capture) -> list[str]:
+    """The setup's mode where it decided something: functions and Linen modules have a mode in their arguments alone."""
+    if capture["framework"] == "torch":
+        return [f"{capture['setup']['mode']} mode"]
+    if capture["target"]["kind"] != "flax.nnx":
+        return []
+    built = "freshly_initialised" in capture["setup"]["notes"]
+    return [f"{capture['setup']['mode']} mode" if built else "in the mode that its factory left it in"]
 
 
 def _note(note: str) -> str:
@@ -218,8 +225,15 @@ def _size_text(size: int) -> str:
 
 
 def _origin(capture: Capture) -> list[str]:
+    """What one looks up: the star of weak types, what the capture has no evidence of, where it comes from."""
+    lines: list[str] = []
+    if any(value.get("weakType") for part in (capture, *capture["bodies"]) for value in part["values"]):
+        lines.append("*: a weak type, which takes on the dtype of what it is combined with")
+    if capture["unavailable"]:
+        names = sorted(_UNAVAILABLE.get(what, what.replace("_", " ")) for what in capture["unavailable"])
+        lines.append(f"unavailable: {', '.join(names)}")
     files = ", ".join(source["path"] for source in capture["sources"]) or "none in the workspace"
-    return [f"sources: {files}", f"capture: {capture['captureId']}"]
+    return [*lines, f"sources: {files}", f"capture: {capture['captureId']}"]
 
 
 def _state(graph: Graph) -> list[int]:
