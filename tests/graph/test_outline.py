@@ -255,6 +255,19 @@ def test_only_what_is_equal_is_folded(found: Json, entries: list[str]) -> None: 
     assert sum("sin" in line for line in program(found)) == len(entries)
 
 
+@pytest.mark.parametrize(
+    ("primitive", "entries"),
+    [("random_fold_in", ["h/0 … h/2 (Block) × 3"]), ("sin", ["h/0 (Block)", "h/1 (Block)", "h/2 (Block)"])],
+)
+def test_blocks_fold_though_each_has_random_numbers_of_its_own(primitive: str, entries: list[str]) -> None:  # R36
+    found = blocks(3)
+    for number, made in enumerate(found["operations"][1::2]):
+        made["primitive"] = primitive
+        made["inputs"].append({"literal": number, "dtype": "uint32"})
+    shown = [re.split(" [→·]", line.strip())[0] for line in program(found)]
+    assert [line for line in shown if "(Block)" in line] == entries
+
+
 def parallel(*reads: tuple[int, int]) -> Json:
     """Modules that each subtract one of two inputs from another."""
     scopes: list[Json] = [{"id": "", "parent": None, "kind": "root"}]

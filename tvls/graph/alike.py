@@ -16,7 +16,8 @@ Link = tuple[object, ...]
 
 
 class Alike:
-    """Repeats in one graph. Modules may differ in their name and in the lines they come from; all else in nothing."""
+    """Repeats in one graph. Modules may differ in their name, in the lines they come from, and in what random keys are
+    folded with, as dropout in each has its own; all else in nothing."""
 
     def __init__(self, graph: Graph, parts: Sequence[Part]) -> None:
         self._graph = graph
@@ -25,10 +26,17 @@ class Alike:
         self._operations = [
             numbers.setdefault(_operation_key(operation, types), len(numbers)) for operation in graph.operations
         ]
+        folding = {at for at, operation in enumerate(graph.operations) if operation["primitive"] == "random_fold_in"}
+        inside_a_part = [
+            numbers.setdefault(_operation_key(operation, types, any_data=True), len(numbers))
+            if at in folding
+            else number
+            for at, (operation, number) in enumerate(zip(graph.operations, self._operations, strict=True))
+        ]
         self._parts: dict[Part, int] = {}
         for part in reversed(parts):
             scope = graph.scopes[part.scope]
-            inside = tuple(self._parts[x] if isinstance(x, Part) else (self._operations[x],) for x in part.items)
+            inside = tuple(self._parts[x] if isinstance(x, Part) else (inside_a_part[x],) for x in part.items)
             module = scope["kind"] == "module"
             name = None if module else scope_label(scope)
             size = scope.get("parameters", {"count": None})["count"]
@@ -128,10 +136,16 @@ def _within(name: str | None, path: str | None) -> str | None:
     return f"/{name}".replace(f"/{path}/", "/\0/", 1)
 
 
-def _operation_key(operation: Operation, types: list[int]) -> object:
+def _operation_key(operation: Operation, types: list[int], *, any_data: bool = False) -> object:
+    """`any_data`: literals are alike whatever they are."""
     return (
         operation["primitive"],
-        tuple([types[v] if (v := o.get("value")) is not None else literal_text(o) for o in operation["inputs"]]),
+        tuple(
+            [
+                types[v] if (v := o.get("value")) is not None else "" if any_data else literal_text(o)
+                for o in operation["inputs"]
+            ]
+        ),
         tuple([types[value] for value in operation["outputs"]]),
         msgspec.json.encode(operation["params"], order="deterministic"),
         operation.get("opaque"),
