@@ -116,6 +116,42 @@ def test_bodies_are_views_of_their_own() -> None:  # R34
     assert (literal.id, literal.kind, literal.label) == ("out:1", "output", "out[1] = 1:i32")
 
 
+def test_inputs_of_a_body_are_named_as_what_is_handed_in() -> None:  # R34
+    inner = {
+        "values": [value("input"), value("input"), value()],
+        "operations": [operation("mul.0", [0, 1], [2])],
+        "label": "",
+        "scopes": [{"id": "", "parent": None, "kind": "root"}],
+        "bodies": [],
+        "inputs": [0, 1],
+        "outputs": [{"value": 2}],
+    }
+    branch = [{"role": "branch 0", "body": 0}]
+    middle = {
+        **inner,
+        "values": [value("input"), value("input"), value("input", ()), value()],
+        "operations": [operation("cond.0", [2, 0, 1], [3], bodies=branch)],
+        "bodies": [inner],
+        "inputs": [0, 1, 2],
+        "outputs": [{"value": 3}],
+    }
+    values = [value("state", name="cell.kernel"), value("input", name="x"), value("input", (), name="flag")]
+    scan = operation("scan.0", [0, 1, 2], [3], bodies=[{"role": "body", "body": 0}])
+    # A body that two operations share has the names that both give.
+    again = operation("scan.1", [0, 3, 2], [4], bodies=[{"role": "body", "body": 0}])
+    inputs = {"args": [{"value": 1}, {"value": 2}], "kwargs": {}}
+    for operations, second in (([scan], "x"), ([scan, again], "in[1]")):
+        found = document(values=[*values, value(), value()], operations=operations, bodies=[middle], inputs=inputs)
+        index = GraphIndex(as_capture(found))
+        outer = index.program.operations[0]
+        (body,) = details(index, f"op:{outer['id']}").node.node.bodies
+        labels = [node.label for node in view(index, body=body.id).nodes if node.kind == "input"]
+        assert labels == ["cell.kernel", second, "flag"]
+        (deeper,) = details(index, "op:cond.0", body.id).node.node.bodies
+        labels = [node.label for node in view(index, body=deeper.id).nodes if node.kind == "input"]
+        assert labels == ["cell.kernel", second]
+
+
 @pytest.mark.parametrize(
     "body", ["scan.0", "scan.0#1", "scan.0#-1", "scan.0#0>", "gone#0", "scan.0#0>x#0", "#", ">", "#٣"]
 )

@@ -90,6 +90,8 @@ class Graph:
         self.outputs = outputs
         self._listed_inputs = inputs
         self._body_graphs: dict[int, Graph] = {}
+        self.given_names: dict[int, str] = {}
+        """Of a body: names of inputs that have none here, by value, as the operation around it gives them."""
         self.value_infos: dict[int, t.ValueInfo] = {}
         """Values as they travel, made when they are first asked for."""
         self.scope_nodes: dict[int, t.Node] = {}
@@ -421,20 +423,41 @@ class Graph:
         known = self._body_graphs.get(body)
         if known is None:
             found = self.bodies[body]
+            names = self._names_given.get(body, [None] * len(found["inputs"]))
             known = Graph(
                 found["values"],
                 found["operations"],
                 found["scopes"],
                 found["bodies"],
                 [
-                    Port(f"in:{at}", found["values"][value].get("name") or f"in[{at}]", {"value": value})
-                    for at, value in enumerate(found["inputs"])
+                    Port(f"in:{at}", found["values"][value].get("name") or name or f"in[{at}]", {"value": value})
+                    for at, (value, name) in enumerate(zip(found["inputs"], names, strict=True))
                 ],
                 [Port(f"out:{at}", f"out[{at}]", operand) for at, operand in enumerate(found["outputs"])],
                 self.frames,
             )
+            known.given_names = {value: name for value, name in zip(found["inputs"], names, strict=True) if name}
             self._body_graphs[body] = known
         return known
+
+    @cached_property
+    def _names_given(self) -> dict[int, list[str | None]]:
+        """Body → names of its inputs, where they are the operands of the operation: all, or of a branch those after the
+        index. None where an operand has no name, or operations that share the body give different ones."""
+        found: dict[int, list[str | None]] = {}
+        for operation in self.operations:
+            for ref in operation.get("bodies", ()):
+                operands = operation["inputs"]
+                more = len(operands) - len(self.bodies[ref["body"]]["inputs"])
+                if more != (1 if ref["role"].startswith("branch") else 0):
+                    continue
+                values = [operand.get("value") for operand in operands[more:]]
+                names = [
+                    None if at is None else self.values[at].get("name") or self.given_names.get(at) for at in values
+                ]
+                known = found.get(ref["body"], names)
+                found[ref["body"]] = [name if name == other else None for name, other in zip(names, known, strict=True)]
+        return found
 
 
 @dataclass(frozen=True)
