@@ -32,7 +32,7 @@ PREVIEW = {
     "methods": [
         {
             "name": "__call__",
-            "signature": "(self, x)",
+            "signature": "__call__(self, x)",
             "calls": [{"callee": "nn.Dense", "text": "nn.Dense(self.width)(x)", "range": RANGE}],
             "range": RANGE,
         }
@@ -89,6 +89,7 @@ def test_before_a_trace_the_source_is_shown(
     preview = page.get_by_role("region", name="Source-only preview")
     expect(preview).to_contain_text("nothing ran")
     expect(preview).to_contain_text("width: int = 8")
+    expect(preview.get_by_role("heading", name="__call__(self, x)", exact=True)).to_be_visible()
     expect(preview).to_contain_text("nn.Dense(self.width)(x)")
     expect(page.get_by_role("tree")).to_be_hidden()
 

@@ -116,3 +116,35 @@ def test_nodes_of_bodies() -> None:  # R34
     assert places(sources(index, "op:cos.0", inner)) == ["model.py:11", "model.py:12"]
     assert body.startswith("scan.1")  # the ids of the two scans' shared body differ
     assert details(index, "op:scan.0").node.node.bodies[0].id != body
+
+
+def test_a_module_comes_from_the_line_that_calls_it() -> None:  # R26
+    """Also where all that it does is on one line of its own."""
+    frames = [
+        frame(3, 8, 20, function="Block.__call__"),
+        frame(9, 8, 30, function="Net.__call__"),
+        frame(10, 8, 30, function="Net.__call__"),
+    ]
+    module = {"kind": "module", "evidence": "name_stack"}
+    found = document(
+        values=[value("input"), value(), value(), value()],
+        scopes=[
+            {"id": "", "parent": None, "kind": "root"},
+            {"id": "Net", "parent": 0, "name": "Net", "path": "", "class": "model.Net", **module},
+            {"id": "Net/block", "parent": 1, "name": "block", "path": "block", "class": "model.Block", **module},
+        ],
+        operations=[
+            operation("Net/block/sin.0", [0], [1], scope=2, frames=[0, 1]),
+            operation("Net/block/cos.0", [1], [2], scope=2, frames=[0, 1]),
+            operation("Net/tan.0", [2], [3], scope=1, frames=[2]),
+        ],
+        frames=frames,
+        inputs={"args": [{"value": 0}], "kwargs": {}},
+        outputs={"value": 3},
+    )
+    index = GraphIndex(as_capture(found))
+    assert places(details(index, "scope:Net/block").frames) == ["model.py:9"]
+    assert places(details(index, "op:Net/block/sin.0").frames) == ["model.py:3", "model.py:9"]
+    only = document(**{**found, "operations": found["operations"][:2], "outputs": {"value": 2}})
+    # Nothing of the workspace calls the outermost one: its own lines are better than none.
+    assert places(details(GraphIndex(as_capture(only)), "scope:Net").frames) == ["model.py:9"]

@@ -371,7 +371,9 @@ class Graph:
 
     @cached_property
     def call_frames(self) -> list[list[int]]:
-        """For each scope the frames, innermost first, that all operations inside share: where it was called from."""
+        """For each scope the frames, innermost first, that all operations inside share: where it was called from.
+
+        Where one line of a module makes all that is inside, that line is shared too, and is no call of the module."""
         shared: list[list[int] | None] = [None] * len(self.scopes)
         last: list[list[int] | None] = [None] * len(self.scopes)
         for scope, operation in zip(self.home, self.operations, strict=True):
@@ -388,7 +390,20 @@ class Graph:
                 parent = self.parent(scope)
                 outer = shared[parent]
                 shared[parent] = inner if outer is None else _common_end(outer, inner)
-        return [frames or [] for frames in shared]
+        return [self._callers(scope, frames or []) for scope, frames in enumerate(shared)]
+
+    def _callers(self, scope: int, frames: list[int]) -> list[int]:
+        """Without the frames in methods of the scope's own class; the outermost of them stays where nothing of the
+        workspace called it."""
+        name = self.scopes[scope].get("class")
+        if name is None or any(self.scopes[around].get("class") == name for around in self.scope_chain(scope)[:-1]):
+            return frames  # in a class within itself nothing tells whose line it is
+        method = name.rpartition(".")[2] + "."
+        own = [at for at, frame in enumerate(frames) if self.frames[frame]["function"].startswith(method)]
+        if not own:
+            return frames
+        outside = frames[own[-1] + 1 :]
+        return outside if self.innermost(outside) else frames[own[-1] :]
 
     def innermost(self, frames: Sequence[int]) -> str | None:
         """`path:line` of the innermost workspace frame."""

@@ -232,9 +232,7 @@ function Preview({ preview }: { preview: p.PreviewResult }) {
       )}
       {preview.methods?.map((method) => (
         <div key={method.name}>
-          <h3 class="mono">
-            {method.signature.startsWith(method.name) ? method.signature : `${method.name}${method.signature}`}
-          </h3>
+          <h3 class="mono">{method.signature}</h3>
           <ol class="calls">
             {method.calls?.map((call, index) => (
               <li key={index} class={call.submodule ? "submodule" : ""}>
