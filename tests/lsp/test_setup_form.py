@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -526,3 +527,18 @@ async def test_no_other_profile_is_opened_for_a_broken_one(folder: Path) -> None
         form = await client.request("tvls/setup/draft", {"target": target(folder, "net")})
         assert form["profile"] == "a"  # where it can be corrected
         assert form["profiles"] == ["a", "b"]
+
+
+async def test_what_the_environment_lacks_is_told_with_what_the_setup_lacks(folder: Path) -> None:  # R10, R12
+    options = {"trustedFolders": [str(folder)], "interpreter": sys.executable}
+    async with LspClient.start() as client:
+        await client.initialize(NEOVIM, folders=[folder], options=options)
+        client.answers["window/showMessageRequest"] = None
+        refused = await client.ask(
+            "workspace/executeCommand", {"command": "tvls.server.openGraph", "arguments": [target(folder, "net")]}
+        ).error()
+        assert refused.data["kind"] == "setupRequired"
+        assert refused.data["missing"][0]["parameter"] == "x"
+        assert refused.data["requirements"] == ["jax>=0.6.1"]
+        asked = await client.wait_for("window/showMessageRequest")
+        assert "has no jax" in asked["params"]["message"]
