@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -351,8 +353,16 @@ def test_env_plan_and_install(shell: Shell, tmp_path: Path) -> None:  # R2
     assert "jax     0.10.2" in out
     assert "--yes" in err
     assert installed_in(prefix) == set()
-    out, _ = shell.run("env", "install", "--trust", "--yes", "jax")
-    assert "Installed jax 0.10.2 and 2 more" in out
+    ours, theirs = pty.openpty()
+    process = shell.start("env", "install", "--trust", "--yes", "jax", stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # the end, on Linux
+        while data := os.read(ours, 4096):
+            shown += data
+    os.close(ours)
+    assert "Installed jax 0.10.2 and 2 more" in process.communicate(timeout=60)[0]
+    assert shown.decode().count("Installing collected packages") == 1  # each line of the installer once
     assert installed_in(prefix) == {"jax-0.10.2", "jaxlib-0.10.2", "numpy-2.2.0"}
     refused = json.loads(shell.run("env", "install", "--trust", "--yes", "--json", "numpy<2", code=1)[0])
     assert refused["error"]["data"]["reason"] == "holdsBroken"
