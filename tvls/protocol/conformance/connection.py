@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import threading
 import time
@@ -29,7 +30,9 @@ def read_message(stream: IO[bytes]) -> Json | None:
     length = b""
     while (line := stream.readline()) not in (b"\r\n", b""):
         lines.append(line)
-        name, _, value = line.partition(b":")
+        name, separator, value = line.partition(b":")
+        if not separator or not re.fullmatch(rb"[A-Za-z-]+", name):  # what a program prints, say
+            raise Fault(f"no header of a message: {line[:200]!r}")
         if name.lower() == b"content-length":
             length = value.strip()
     if not lines:
