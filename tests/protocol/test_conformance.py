@@ -131,7 +131,7 @@ def play(written: Transcript, served: Transcript, folder: Path) -> None:
     command = [sys.executable, "-m", "tvls.protocol.conformance", "--fake-server", str(path)]
     connection = Connection(command, folder, ENVIRONMENT, 10)
     try:
-        replay.replay(written, connection, replay.known(folder, "/usr/bin/python3"))
+        replay.replay(written, connection, replay.known(folder, "/usr/bin/python3"), seconds=15)
         assert connection.wait_ended() == 0
     finally:
         connection.close()

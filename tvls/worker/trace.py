@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import importlib
 import importlib.machinery
@@ -32,6 +33,8 @@ class Preloaded:
     files: Dict[str, str]
     tops: Dict[str, Optional[str]]
     modules: List[object]
+    sorted_files: List[str] = dataclasses.field(default_factory=lambda: [])  # noqa: PIE807
+    """Names of `files` in order: a workspace's own stand beside each other."""
 
 
 def run(request: Mapping[str, Any], progress: Callable[[str], None], preloaded: Optional[Preloaded] = None) -> bytes:
@@ -178,9 +181,11 @@ def preloaded_modules() -> Preloaded:
             continue
         result.modules.append(module)
         if filename is not None:
+            filename = os.path.normpath(filename)
             result.files[filename] = name
         if "." not in name and name not in sys.stdlib_module_names:
             result.tops[name] = filename
+    result.sorted_files = sorted(result.files)
     return result
 
 
@@ -191,9 +196,13 @@ def preloaded_from(preloaded: Preloaded, workspace: str, roots: List[str]) -> Op
     """
     places = Places(workspace)
     tops = preloaded.tops
-    for filename, name in preloaded.files.items():
-        if places.workspace_path(filename) is not None:
-            return name
+    for root in places.roots:
+        for at in range(bisect.bisect_left(preloaded.sorted_files, root), len(preloaded.sorted_files)):
+            filename = preloaded.sorted_files[at]
+            if not filename.startswith(root):
+                break
+            if places.workspace_path(filename) is not None:
+                return preloaded.files[filename]
     for root in roots:
         try:
             entries = os.listdir(root)

@@ -26,22 +26,24 @@ def known(folder: Path, python: str | None) -> dict[str, str]:
     return {"folder": folder.as_uri(), "folderPath": str(folder), "python": python or "python3"}
 
 
-def replay(transcript: Transcript, connection: Connection, variables: dict[str, str]) -> None:
-    """Raises Fault at the first thing that the server should not have said, or did not say."""
+def replay(
+    transcript: Transcript, connection: Connection, variables: dict[str, str], seconds: float = TRACE_SECONDS
+) -> None:
+    """Raises Fault at the first thing that the server should not have said, or did not say within `seconds`."""
     taken: set[int] = set()
     for line in transcript.lines:
         if line.side == "client":
             connection.send(fill(line.message, variables))
         else:
-            _expect(line.message, connection, variables, taken)
+            _expect(line.message, connection, variables, taken, seconds)
     _nothing_else(connection, taken)
 
 
-def _expect(written: Json, connection: Connection, variables: dict[str, str], taken: set[int]) -> None:
+def _expect(written: Json, connection: Connection, variables: dict[str, str], taken: set[int], seconds: float) -> None:
     """Waits for the first message of this kind that was not taken yet, and compares it."""
     at = 0
     while True:
-        at = connection.wait_for(lambda m: _same_kind(written, m), _name(written), at, TRACE_SECONDS)
+        at = connection.wait_for(lambda m: _same_kind(written, m), _name(written), at, seconds)
         if at not in taken:
             break
         at += 1
