@@ -1,10 +1,11 @@
 // Something that opened over the page closes by Escape, or when the person goes on elsewhere.
 import type { RefObject } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 /** `root` holds what is open together with its button, which gets the focus back after Escape. */
 export function useDismiss(root: RefObject<HTMLElement>, open: boolean, close: () => void): void {
-  useEffect(() => {
+  // At once: a key that comes before the next frame counts too.
+  useLayoutEffect(() => {
     if (!open) return;
     const outside = (event: Event) => {
       if (!root.current?.contains(event.target as Node)) close();
