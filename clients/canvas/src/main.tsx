@@ -74,7 +74,7 @@ async function start(root: HTMLElement): Promise<void> {
         actions={actions}
         scale={colours}
         view={{
-          fit: () => view?.fit(),
+          fit: fitAll,
           readable: () => view?.readable(),
           zoom: (factor) => view?.zoom(factor),
         }}
@@ -103,6 +103,11 @@ async function start(root: HTMLElement): Promise<void> {
     const aside = root.querySelector("aside")?.getBoundingClientRect();
     if (window.innerWidth > NARROW) return [aside?.width ?? INSPECTOR_WIDTH, 0];
     return [0, aside?.height ?? 0];
+  }
+
+  function fitAll(): void {
+    view?.cover(...covered(store.get()));
+    view?.fit();
   }
 
   function decoration(state: State): Decoration {
@@ -182,7 +187,7 @@ async function start(root: HTMLElement): Promise<void> {
         root.querySelector<HTMLInputElement>("#search")?.focus();
         break;
       case "fit":
-        view?.fit();
+        fitAll();
         break;
       case "readable":
         view?.readable();

@@ -422,6 +422,7 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
       lineBounds.clear();
     },
     fit() {
+      measureScreen(); // the window may have another size since the last frame
       if (shown) move(fitAll(shown.layout, screen, free()));
     },
     readable() {
