@@ -121,10 +121,10 @@ def measure(editor: Editor, context: Any, folder: Path, profile: str, repeat: in
         editor.request("workspace/executeCommand", {"command": "tvls.server.refreshGraph", "arguments": [target]})
         while editor.address is None:
             editor.poll()
-        page = context.new_page()
-        page.goto(editor.address, wait_until="commit")
-        page.locator("[role=treeitem]").first.wait_for()
-        page.evaluate(NEXT_FRAME)
+        page = opened_page = context.new_page()
+        opened_page.goto(editor.address, wait_until="commit")
+        opened_page.locator("[role=treeitem]").first.wait_for()
+        opened_page.evaluate(NEXT_FRAME)
         painted.append(time.perf_counter() - start)
     assert page is not None
     session = context.new_cdp_session(page)
