@@ -108,7 +108,7 @@ async def open_request(
     if reusable is not None and staleness(tools, reusable, request.profile.digest) is None:
         tools.captures.add(reusable)
         return reusable, True
-    before = fingerprint(environment)
+    before = environment.fingerprint  # just asked for, and equal
     try:
         document = await tools.pool.trace(
             environment,

@@ -16,7 +16,7 @@ import stat
 import sys
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any, Callable, Dict, Generator, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 from tvls.capture.document import Source
 from tvls.worker.modules import file_of
@@ -38,10 +38,14 @@ _CHANGES: Dict[str, Tuple[Tuple[int, ...], Tuple[Optional[int], ...]]] = {
 class SourceLog:
     """The workspace files loaded so far, in the order of their first use."""
 
-    def __init__(self, places: Places, libraries: Iterable[object] = ()) -> None:
-        """`libraries`: modules that are loaded and known to be no files of the workspace."""
+    def __init__(self, places: Places, loaded: bool = True) -> None:
+        """`loaded`: whether modules that are there by now may be the workspace's.
+
+        In a fork that would otherwise not write to the pages of a thousand modules, just to look at them is dear.
+        """
         self.places = places
-        self._libraries = {id(module): module for module in libraries}
+        self._loaded = loaded
+        self._imported: Set[str] = set()
         self.on_code: Optional[Callable[[CodeType], None]] = None
         """Called with the code object of each workspace module before it runs."""
         self.on_text: Optional[Callable[[str, bytes], Optional[Callable[[ast.Module], None]]]] = None
@@ -85,6 +89,7 @@ class SourceLog:
             return code
 
         importlib.machinery.SourceFileLoader.get_code = get_code
+        sys.meta_path.insert(0, _Listener(self._imported))
         sys.addaudithook(self._audit)
 
     def text(self, path: str) -> Optional[bytes]:
@@ -94,10 +99,8 @@ class SourceLog:
     def table(self) -> List[Source]:
         """Every workspace file used so far, sorted by path."""
         # Extension modules and bytecode without source are loaded without passing through either door.
-        for module in list(sys.modules.values()):
-            if id(module) in self._libraries:
-                continue
-            filename = file_of(module)
+        for name in list(sys.modules) if self._loaded else sorted(self._imported):
+            filename = file_of(sys.modules.get(name))
             if filename is not None:
                 path = self.places.workspace_path(filename)
                 if path is not None and path not in self._digests and path not in self._touched:
@@ -161,6 +164,16 @@ class SourceLog:
             return
         finally:
             self._quiet = False
+
+
+class _Listener:
+    """Stands first among the finders, finds nothing, and knows what was asked for."""
+
+    def __init__(self, names: Set[str]) -> None:
+        self._names = names
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        self._names.add(name)
 
 
 def _state(status: os.stat_result) -> Tuple[int, int, int]:

@@ -32,7 +32,6 @@ class Preloaded:
 
     files: Dict[str, str]
     tops: Dict[str, Optional[str]]
-    modules: List[object]
     sorted_files: List[str] = dataclasses.field(default_factory=lambda: [])  # noqa: PIE807
     """Names of `files` in order: a workspace's own stand beside each other."""
 
@@ -44,7 +43,7 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None], preloaded: 
     setup: Dict[str, Any] = request["setup"]
     limits = make_limits(request.get("limits", {}))
     places = Places(workspace)
-    sources = SourceLog(places, () if preloaded is None else preloaded.modules)
+    sources = SourceLog(places, loaded=preloaded is None)
     frames = FrameTable(workspace, places)
     state = _State()
 
@@ -173,13 +172,12 @@ def prepare_imports(workspace: str, roots: List[str]) -> None:
 
 
 def preloaded_modules() -> Preloaded:
-    result = Preloaded({}, {}, [])
+    result = Preloaded({}, {})
     for name, module in list(sys.modules.items()):
         filename = file_of(module)
         # Our own packages stand in the workspace when it is our own repository; they are the worker, not the model.
         if name.partition(".")[0] in ("tvls", "__main__"):
             continue
-        result.modules.append(module)
         if filename is not None:
             filename = os.path.normpath(filename)
             result.files[filename] = name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import re
 import sys
 from contextlib import contextmanager
@@ -48,6 +49,72 @@ def _wrapped(transforms: List[str], name: str) -> str:
     for transform in reversed(transforms):
         name = f"{transform}({name})"
     return name
+
+
+@contextmanager
+def drawn_by_shape() -> Generator[None]:
+    """Within, what JAX's initialisers draw has its shape and dtype, and the program that would draw it is not traced:
+    the larger part of an abstract initialisation, whose program nobody sees."""
+    try:
+        module: Any = importlib.import_module("jax._src.nn.initializers")
+        plain: Any = module.random
+    except (ImportError, AttributeError):
+        yield
+        return
+    module.random = _Shapes(plain)
+    try:
+        yield
+    finally:
+        module.random = plain
+
+
+@contextmanager
+def checked_by_shape() -> Generator[None]:
+    """Within, Linen compares a parameter that is there with what its initialiser would make without tracing draws."""
+    try:
+        scope: Any = importlib.import_module("flax.core.scope").Scope
+        plain: Any = scope.param
+    except (ImportError, AttributeError):
+        yield
+        return
+
+    def param(self: Any, name: str, init_fn: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self.has_variable("params", name):
+            return plain(self, name, init_fn, *args, **kwargs)
+        with drawn_by_shape():
+            return plain(self, name, init_fn, *args, **kwargs)
+
+    scope.param = param
+    try:
+        yield
+    finally:
+        scope.param = plain
+
+
+class _Shapes:
+    """`jax.random` with draws that are not drawn."""
+
+    def __init__(self, plain: Any) -> None:
+        self._plain = plain
+        for name in ("normal", "uniform", "truncated_normal"):
+            setattr(self, name, functools.partial(self._draw, getattr(plain, name)))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain, name)
+
+    def _draw(self, draw: Any, *args: Any, **kwargs: Any) -> Any:
+        given = _signature(draw).bind(*args, **kwargs).arguments
+        shape, dtype = given.get("shape"), given.get("dtype")
+        numpy: Any = sys.modules["jax.numpy"]
+        floating = dtype is not None and numpy.issubdtype(dtype, numpy.floating)
+        if shape is None or not floating or given.get("out_sharding") is not None:
+            return draw(*args, **kwargs)
+        return numpy.zeros(shape, dtype)
+
+
+@functools.lru_cache(maxsize=None)
+def _signature(function: Any) -> inspect.Signature:
+    return inspect.signature(function)
 
 
 def traced_name(jaxpr: Any) -> Optional[str]:

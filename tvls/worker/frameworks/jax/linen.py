@@ -12,7 +12,7 @@ from tvls.worker.frameworks.jax.arrays import abstract, placement
 from tvls.worker.frameworks.jax.calls import Arguments, Flat, Leaf, arguments, flatten, read_call
 from tvls.worker.frameworks.jax.failures import naming
 from tvls.worker.frameworks.jax.generators import generator
-from tvls.worker.frameworks.jax.internals import recorded_streams
+from tvls.worker.frameworks.jax.internals import checked_by_shape, drawn_by_shape, recorded_streams
 from tvls.worker.frameworks.jax.modules import Modules, recorded_modules
 from tvls.worker.frameworks.jax.tracing import Axes, Plan, Traced, axis_notes, trace, with_axes
 from tvls.worker.frameworks.jax.trees import children, key_text, resolve
@@ -61,7 +61,7 @@ def traced(job: Job) -> Traced:
         notes.append("freshly_initialised")
     variables = flatten(bound)
     states = _state_leaves(bound, variables)
-    with job.phase("trace"), recorded_modules(modules):
+    with job.phase("trace"), recorded_modules(modules), checked_by_shape():
         return _satisfied(
             needs, lambda: trace(_plan(job, model, variables, states, given, needs, notes, modules)), writes=True
         )
@@ -107,7 +107,7 @@ def _initialise(job: Job, model: Any, given: Arguments, later: Needs) -> Tuple[A
         return _satisfied(needs, lambda: traced(*arrays)[1], writes=False)
 
     asked: Set[str] = set()
-    with recorded_streams(asked), naming(given.leaves):
+    with recorded_streams(asked), naming(given.leaves), drawn_by_shape():
         variables, axes = with_axes(attempt)
     later.streams |= (asked | needs.streams) - {"params"}
     return variables, axes

@@ -21,7 +21,7 @@ from tvls.worker.frameworks.jax.enclosed import Reference
 from tvls.worker.frameworks.jax.failures import is_library
 from tvls.worker.frameworks.jax.generators import generator
 from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox, place_modules
-from tvls.worker.frameworks.jax.internals import lacks_mesh
+from tvls.worker.frameworks.jax.internals import drawn_by_shape, lacks_mesh
 from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.tracing import Plan, Written
 from tvls.worker.frameworks.jax.trees import is_variable, key_text, resolve
@@ -308,7 +308,8 @@ def _build(job: Job, notes: List[str]) -> Any:
     concrete = [errors.ConcretizationTypeError, errors.TracerArrayConversionError, errors.UnexpectedTracerError]
     trace_level: Any = getattr(lib.flax.errors, "TraceContextError", None)
     try:
-        return _without_mesh(lambda: lib.nnx.eval_shape(construct), notes)
+        with drawn_by_shape():
+            return _without_mesh(lambda: lib.nnx.eval_shape(construct), notes)
     except tuple(kind for kind in (*concrete, trace_level) if kind is not None):
         # the constructor looks at values, which only a concrete initialisation has
         notes.append("concrete_initialisation")
