@@ -132,16 +132,19 @@ types: env
 generated: env
 	$(BIN)/python -m tvls.protocol.generate --check
 
-# The worker's tests trace for minutes; they run beside all others, each group with its output in one piece.
+# Two halves beside each other, each with its output in one piece.
 pytest: env models torch versions canvas chromium
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-worker pytest-others
 	$(MAKE) --no-print-directory pytest-canvas
 
+FIRST_HALF := tests/worker_jax tests/worker_torch tests/versions tests/tracing tests/protocol tests/neovim
+APART := tests/canvas tests/vscode
+
 pytest-worker:
-	$(BIN)/python -m pytest tests/worker_jax tests/worker_torch tests/versions
+	$(BIN)/python -m pytest $(FIRST_HALF)
 
 pytest-others:
-	$(BIN)/python -m pytest --ignore=tests/worker_jax --ignore=tests/worker_torch --ignore=tests/versions --ignore=tests/canvas --ignore=tests/vscode
+	$(BIN)/python -m pytest $(FIRST_HALF:%=--ignore=%) $(APART:%=--ignore=%)
 
 # In a process of its own: Playwright's event loop stays, and other tests need one of theirs.
 pytest-canvas:
