@@ -123,7 +123,7 @@ def test_bodies_of_a_scan(nvim: Editor, folder: Path) -> None:  # R17, R28
     nvim.goto("tanh")
     nvim.keys("gs")
     nvim.wait("vim.api.nvim_buf_get_name(0):find('scan.py')")
-    assert "jnp.tanh" in nvim.line()
+    nvim.wait("vim.api.nvim_get_current_line():find('jnp.tanh')")
 
 
 def test_a_large_graph_is_loaded_as_it_is_opened(nvim: Editor, folder: Path) -> None:  # R29

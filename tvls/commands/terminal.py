@@ -76,11 +76,11 @@ def read_answer(question: str) -> str:
 
     Ctrl-C raises KeyboardInterrupt at once: what asyncio does with it, cancelling a task, waits for the line.
     """
-    print(printable_text(question), end="", file=sys.stderr, flush=True)
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        print(printable_text(question), end="", file=sys.stderr, flush=True)
         return sys.stdin.readline()
     except KeyboardInterrupt:
         print(file=sys.stderr)  # what comes next starts on a line of its own
