@@ -215,7 +215,6 @@ def test_a_daemon_that_dies_is_started_again(nvim: Editor, folder: Path) -> None
     nvim.command("silent write")
     nvim.wait("not failed()")
     nvim.wait_outline("fresh · ")
-    nvim.wait("lenses():find('fresh')")
     nvim.command("wincmd p")
     nvim.goto("dot_general")
     nvim.keys("r")
