@@ -62,15 +62,15 @@ def generated(root: Path) -> dict[Path, str]:
         root / "SPEC.md": fill_tables((root / "SPEC.md").read_text("utf-8")),
         root.parent / "clients" / "canvas" / "src" / "protocol.ts": typescript.module(
             NOTE,
+            [*wire_types(), document.Capture],
             registry.METHODS,
             registry.NOTIFICATIONS,
-            [t.ErrorData, document.Capture],
             errors.CODES,
             sorted(registry.ALLOWED_IN_A_BROWSER),
             _field_texts(),
         ),
         root.parent / "clients" / "neovim" / "lua" / "tvls" / "protocol.lua": luacats.module(
-            NOTE, registry.METHODS, registry.NOTIFICATIONS, [t.ErrorData], _field_texts()
+            NOTE, wire_types(), registry.METHODS, _field_texts()
         ),
     }
 

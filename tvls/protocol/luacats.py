@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 
 from msgspec import inspect as types_of
 
-from tvls.protocol.registry import Method, Notification
-
-Texts = Mapping[str, Mapping[str, str]]
-"""Type → field on the wire → what is said of it."""
+from tvls.protocol.registry import Method
+from tvls.protocol.structures import Structure, Texts, doc_lines, field_types
 
 _BASIC: Mapping[type[types_of.Type], str] = {
     types_of.StrType: "string",
@@ -23,14 +20,10 @@ _BASIC: Mapping[type[types_of.Type], str] = {
 }
 
 
-def module(
-    note: str, methods: Sequence[Method], notifications: Sequence[Notification], others: Sequence[type], texts: Texts
-) -> str:
-    """Text of a Lua file that holds nothing but types. `others`: types to write that no method names."""
+def module(note: str, kinds: Sequence[type], methods: Sequence[Method], texts: Texts) -> str:
+    """Text of a Lua file that holds nothing but types: `kinds`, and what they are made of."""
     classes: dict[str, str] = {}
-    named = [kind for method in methods for kind in (method.params, method.result)]
-    named += [notification.params for notification in notifications]
-    for kind in dict.fromkeys([*named, *others]):
+    for kind in kinds:
         _type(types_of.type_info(kind), classes, texts)
     words = "\n".join(f"---| {json.dumps(method.name)} # {method.summary}" for method in methods)
     return (
@@ -62,26 +55,16 @@ def _type(kind: types_of.Type, classes: dict[str, str], texts: Texts) -> str:
             raise TypeError(f"LuaCATS has no form for {kind}")
 
 
-def _add_class(kind: types_of.StructType | types_of.TypedDictType, classes: dict[str, str], texts: Texts) -> None:
+def _add_class(kind: Structure, classes: dict[str, str], texts: Texts) -> None:
     name = kind.cls.__name__
     if name in classes:
         return
     classes[name] = ""  # a type may contain itself
-    lines: list[str] = []
-    if kind.cls.__doc__ and not kind.cls.__doc__.startswith(("dict(", f"{name}(")):
-        lines += [f"---{line}".rstrip() for line in inspect.cleandoc(kind.cls.__doc__).splitlines()]
+    lines = [f"---{line}".rstrip() for line in doc_lines(kind)]
     lines.append(f"---@class tvls.{name}")
     for field in kind.fields:
         text = texts.get(name, {}).get(field.encode_name, "")
         optional = "" if field.required else "?"
-        lines.append(f"---@field {field.encode_name}{optional} {_field(field, classes, texts)} {text}".rstrip())
+        shown = "|".join(_type(part, classes, texts) for part in field_types(field))
+        lines.append(f"---@field {field.encode_name}{optional} {shown} {text}".rstrip())
     classes[name] = "\n".join([*lines, ""])
-
-
-def _field(field: types_of.Field, classes: dict[str, str], texts: Texts) -> str:
-    """Type of a field. One that may be absent is never sent as null, so null is left out of its type."""
-    kind = field.type
-    if not field.required and isinstance(kind, types_of.UnionType):
-        parts = [part for part in kind.types if not isinstance(part, types_of.NoneType)]
-        return "|".join(_type(part, classes, texts) for part in parts)
-    return _type(kind, classes, texts)

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 
 from msgspec import inspect as types_of
 
 from tvls.protocol.registry import Method, Notification
-
-Texts = Mapping[str, Mapping[str, str]]
-"""Type → field on the wire → what is said of it."""
+from tvls.protocol.structures import Structure, Texts, doc_lines, field_types
 
 
 def module(
     note: str,
+    kinds: Sequence[type],
     methods: Sequence[Method],
     notifications: Sequence[Notification],
-    others: Sequence[type],
     codes: Mapping[str, int],
     allowed: Sequence[str],
     texts: Texts,
 ) -> str:
-    """Text of a TypeScript module. `others`: types to write that no method names."""
+    """Text of a TypeScript module: `kinds` and what they are made of, and what is sent by which name."""
     structures: dict[str, str] = {}
-    named = [kind for method in methods for kind in (method.params, method.result)]
-    named += [notification.params for notification in notifications]
-    for kind in dict.fromkeys([*named, *others]):
+    for kind in kinds:
         _type(types_of.type_info(kind), structures, texts)
     requests = [
         f"  /** {method.summary} */\n"
@@ -80,29 +75,19 @@ def _type(kind: types_of.Type, structures: dict[str, str], texts: Texts) -> str:
             raise TypeError(f"TypeScript has no form for {kind}")
 
 
-def _add_structure(
-    kind: types_of.StructType | types_of.TypedDictType, structures: dict[str, str], texts: Texts
-) -> None:
+def _add_structure(kind: Structure, structures: dict[str, str], texts: Texts) -> None:
     name = kind.cls.__name__
     if name in structures:
         return
     structures[name] = ""  # a type may contain itself
     lines: list[str] = []
-    if kind.cls.__doc__ and not kind.cls.__doc__.startswith(("dict(", f"{name}(")):
-        lines += ["/**", *(f" * {line}".rstrip() for line in inspect.cleandoc(kind.cls.__doc__).splitlines()), " */"]
+    if said := doc_lines(kind):
+        lines += ["/**", *(f" * {line}".rstrip() for line in said), " */"]
     lines.append(f"export interface {name} {{")
     for field in kind.fields:
         text = texts.get(name, {}).get(field.encode_name)
         if text:
             lines.append(f"  /** {text} */")
-        lines.append(f"  {field.encode_name}{'' if field.required else '?'}: {_field(field, structures, texts)};")
+        shown = " | ".join(_type(part, structures, texts) for part in field_types(field))
+        lines.append(f"  {field.encode_name}{'' if field.required else '?'}: {shown};")
     structures[name] = "\n".join([*lines, "}", ""])
-
-
-def _field(field: types_of.Field, structures: dict[str, str], texts: Texts) -> str:
-    """Type of a field. One that may be absent is never sent as null, so null is left out of its type."""
-    kind = field.type
-    if not field.required and isinstance(kind, types_of.UnionType):
-        parts = [part for part in kind.types if not isinstance(part, types_of.NoneType)]
-        return " | ".join(_type(part, structures, texts) for part in parts)
-    return _type(kind, structures, texts)
