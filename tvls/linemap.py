@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections import Counter
 from difflib import SequenceMatcher
 
+from tvls.common_ends import common_ends
+
 _MAX_DIFFED_LINES = 200
 """Longest changed middle that is compared line by line, whose cost is quadratic."""
 
@@ -14,12 +16,7 @@ class LineMap:
     """Maps 1-based lines between two texts. A line that has no equal counterpart maps to None."""
 
     def __init__(self, old: list[str], new: list[str]) -> None:
-        prefix = 0
-        while prefix < min(len(old), len(new)) and old[prefix] == new[prefix]:
-            prefix += 1
-        suffix = 0
-        while suffix < min(len(old), len(new)) - prefix and old[-1 - suffix] == new[-1 - suffix]:
-            suffix += 1
+        prefix, suffix = common_ends(old, new)
         self._blocks: list[tuple[int, int, int]] = [(0, 0, prefix)]  # first old line, first new line, length; 0-based
         old_middle, new_middle = old[prefix : len(old) - suffix], new[prefix : len(new) - suffix]
         if max(len(old_middle), len(new_middle)) <= _MAX_DIFFED_LINES:

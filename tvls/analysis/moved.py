@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 import msgspec
 
 from tvls.analysis.types import FoundTarget
+from tvls.common_ends import common_ends
 
 _DIFF_LIMIT = 4000
 """Lines of a changed region above which no finer difference is looked for: matching is quadratic."""
@@ -19,13 +20,7 @@ class LineMap:
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         self.new = new
-        shorter = min(len(old), len(new))
-        before = 0
-        while before < shorter and old[before] == new[before]:
-            before += 1
-        after = 0
-        while after < shorter - before and old[-1 - after] == new[-1 - after]:
-            after += 1
+        before, after = common_ends(old, new)
         self._before, self._after_old = before, len(old) - after
         self._shift = len(new) - len(old)
         self._middle: list[tuple[int, int, int, int, bool]] = []

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tvls.analysis.facts import Op, facts_of
 from tvls.analysis.types import ParseError
+from tvls.common_ends import common_ends
 from tvls.printable import printable
 
 
@@ -76,13 +77,7 @@ def _update(lines: list[str], previous: Source) -> Source | None:
     module with the statements of both.
     """
     old, chunks = previous.lines, previous.chunks
-    shorter = min(len(old), len(lines))
-    before = 0
-    while before < shorter and old[before] == lines[before]:
-        before += 1
-    after = 0
-    while after < shorter - before and old[-1 - after] == lines[-1 - after]:
-        after += 1
+    before, after = common_ends(old, lines)
     starts = [chunk.line for chunk in chunks]
     first = max(bisect_right(starts, max(before - 1, 0)) - 1, 0)
     last = bisect_right(starts, len(old) - after)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from tvls.capture.document import Operand, Operation
+from tvls.common_ends import common_ends
 from tvls.graph.folds import body_key, plain_params
 from tvls.graph.index import Graph, GraphIndex, Port
 from tvls.graph.text import literal_text, operation_label, value_text
@@ -191,13 +192,7 @@ def _equal_blocks(
     pairs: _Pairs, keys_a: Sequence[Any], keys_b: Sequence[Any], a: list[int], b: list[int], least: int = 1
 ) -> None:
     """Pairs what has equal keys in the same order, in blocks of `least` at least."""
-    shorter = min(len(a), len(b))
-    start = 0
-    while start < shorter and keys_a[start] == keys_b[start]:
-        start += 1
-    stop = 0
-    while stop < shorter - start and keys_a[-1 - stop] == keys_b[-1 - stop]:
-        stop += 1
+    start, stop = common_ends(keys_a, keys_b)
     blocks = [(0, 0, start), (len(a) - stop, len(b) - stop, stop)]
     inner_a, inner_b = keys_a[start : len(a) - stop], keys_b[start : len(b) - stop]
     if inner_a and inner_b and len(inner_a) + len(inner_b) <= _ALIGNED:

@@ -7,6 +7,7 @@ from pathlib import Path
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
+from tvls.common_ends import common_ends
 from tvls.protocol.errors import TvlsError
 from tvls.server.documents import Document
 from tvls.server.positions import Encoding
@@ -41,12 +42,7 @@ async def replace_text(server: Server, path: Path, text: str) -> bool:
 def smallest_edit(document: Document, text: str, encoding: Encoding) -> lsp.TextEdit:
     """One edit that leaves out what the texts have in common at both ends."""
     old = document.text
-    start = 0
-    while start < min(len(old), len(text)) and old[start] == text[start]:
-        start += 1
-    tail = 0
-    while tail < min(len(old), len(text)) - start and old[-1 - tail] == text[-1 - tail]:
-        tail += 1
+    start, tail = common_ends(old, text)
     if old[start - 1 : start] == "\r" and start < len(old) and old[start] == "\n":
         start -= 1  # a position cannot stand inside of a line end
     if tail and old[len(old) - tail] == "\n" and old[len(old) - tail - 1 : len(old) - tail] == "\r":
