@@ -204,6 +204,8 @@ def test_a_daemon_that_dies_is_started_again(nvim: Editor, folder: Path) -> None
         "local info = vim.api.nvim_get_proc(p) if info then return p end end"
     )
     first = nvim.lua("return vim.lsp.get_clients({ name = 'tvls' })[1].id")
+    os.kill(pid, signal.SIGSTOP)
+    nvim.lua("require('tvls.lens').refresh(vim.fn.bufnr('model.py'))")  # a question that is never answered
     os.kill(pid, signal.SIGKILL)
     nvim.said("was started again")
     nvim.wait(
@@ -215,6 +217,7 @@ def test_a_daemon_that_dies_is_started_again(nvim: Editor, folder: Path) -> None
     nvim.command("silent write")
     nvim.wait("not failed()")
     nvim.wait_outline("fresh · ")
+    nvim.wait("lenses():find('fresh')")
     nvim.command("wincmd p")
     nvim.goto("dot_general")
     nvim.keys("r")

@@ -6,13 +6,16 @@ local enable = (vim.lsp.codelens --[[@as any]]).enable ---@type fun(on: boolean,
 
 local group = vim.api.nvim_create_augroup('tvls.lens', {})
 
+---Asks the server itself, for `vim.lsp.codelens.refresh` waits for the answer to an earlier question: for ever, where
+---the server died over it.
 ---@param bufnr integer
 function M.refresh(bufnr)
-  if enable then
+  if enable or not vim.api.nvim_buf_is_loaded(bufnr) then
     return
   end
-  if vim.api.nvim_buf_is_loaded(bufnr) and #vim.lsp.get_clients({ name = 'tvls', bufnr = bufnr }) > 0 then
-    vim.lsp.codelens.refresh({ bufnr = bufnr })
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'tvls', bufnr = bufnr, method = 'textDocument/codeLens' })) do
+    local params = { textDocument = { uri = vim.uri_from_bufnr(bufnr) } }
+    client:request('textDocument/codeLens', params, vim.lsp.codelens.on_codelens, bufnr)
   end
 end
 
