@@ -141,7 +141,7 @@ async def test_one_file_has_one_buffer_however_it_is_spelt(client: LspClient, fo
 
 async def test_a_file_of_another_system_is_nobody_here(client: LspClient, folder: Path) -> None:
     await client.initialize({}, [folder])
-    uri = client.open("file:///c%3A/work/model.py", MODEL)
+    uri = client.open("file:///c%3A/net/model.py", MODEL)
     assert await names(client, uri) == ["net"]
     refused = await client.ask("tvls/graph/open", {"target": {"uri": uri, "name": "net"}}).error()
     assert refused.data["kind"] in ("noWorkspace", "unsavedSource")

@@ -49,8 +49,8 @@ PIECES = [
     "x" * 500,
 ]  # fmt: skip
 ODD_URIS = [
-    "", "file://", "file:///", "file:///c%3A/work/model.py", "file:///C:/work/model.py", "untitled:Untitled-1",
-    "git:/work/model.py?x", "file://elsewhere/share/model.py", "file:///%00", "not a uri", "file:///a/../../b.py",
+    "", "file://", "file:///", "file:///c%3A/net/model.py", "file:///C:/net/model.py", "untitled:Untitled-1",
+    "git:/net/model.py?x", "file://elsewhere/share/model.py", "file:///%00", "not a uri", "file:///a/../../b.py",
     "vscode-notebook-cell:/a.ipynb#W0", "file:///" + "a" * 5000 + ".py",
 ]  # fmt: skip
 ODD_VALUES: list[Any] = [

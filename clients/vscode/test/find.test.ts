@@ -58,6 +58,6 @@ test("a file that cannot be executed is no server", async () => {
 });
 
 test("folders whose names begin alike do not hold each other's files", () => {
-  expect(isInside("/work/net/a", "/work/net")).toBe(true);
-  expect(isInside("/work/network/a", "/work/net")).toBe(false);
+  expect(isInside("/home/ada/net/a", "/home/ada/net")).toBe(true);
+  expect(isInside("/home/ada/network/a", "/home/ada/net")).toBe(false);
 });
