@@ -6,18 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 
 from tvls.canvas import files
 from tvls.canvas.browser import forwarding, over_ssh, screen_is_here
 from tvls.protocol import types as t
 from tvls.protocol import types_page as p
 from tvls.protocol.errors import TvlsError
-from tvls.server.diagnostics import to_lsp_range
 from tvls.server.draft import offer_draft
-from tvls.server.show import describe, show_outline
+from tvls.server.show import describe, show_outline, show_place, show_uri
 from tvls.server.state import Server
-from tvls.uris import to_path
 
 if TYPE_CHECKING:
     from tvls.canvas.server import CanvasServer
@@ -36,7 +33,7 @@ def canvas(server: Server) -> CanvasServer:
 
         features = server.features
         name = (features.name or "your editor") if features.show_document else None
-        server.canvas = CanvasServer(server.session, partial(show_source, server), name)
+        server.canvas = CanvasServer(server.session, partial(show_place, server), name)
     return server.canvas
 
 
@@ -88,33 +85,7 @@ async def show_in_browser(
 
 async def _open_address(server: Server, address: str) -> bool:
     seen = not over_ssh() or screen_is_here() or server.features.name.startswith(_FORWARDS)
-    if not server.features.show_document or not seen:
-        return False
-    try:
-        answer = await server.client.window_show_document_async(
-            lsp.ShowDocumentParams(uri=address, external=True, take_focus=True)
-        )
-    except JsonRpcException as error:
-        server.log(lsp.MessageType.Warning, f"The editor could not open a browser: {error}")
-        return False
-    return answer.success
-
-
-async def show_source(server: Server, location: t.Location) -> bool:
-    """Goes to a place in the editor. False where it cannot be told to."""
-    if not server.features.show_document:
-        return False
-    shown = lsp.ShowDocumentParams(
-        uri=server.documents.uri(to_path(location.uri)),
-        external=False,
-        take_focus=True,
-        selection=to_lsp_range(location.range),
-    )
-    try:
-        return (await server.client.window_show_document_async(shown)).success
-    except JsonRpcException as error:
-        server.log(lsp.MessageType.Warning, f"The editor could not show {location.uri}: {error}")
-        return False
+    return seen and await show_uri(server, address, external=True)
 
 
 def mark(server: Server, params: p.MarkParams) -> p.MarkResult:

@@ -11,8 +11,10 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
 from tvls.protocol import types as t
+from tvls.server.diagnostics import to_lsp_range
 from tvls.server.state import Server
 from tvls.server.text_content import outline_uri
+from tvls.uris import to_path
 
 _KEPT: Final = 50
 """Outlines that stay on disk; the ones written longest ago go first."""
@@ -55,17 +57,26 @@ async def show_file(server: Server, path: Path) -> bool:
     return await show_uri(server, path.as_uri())
 
 
-async def show_uri(server: Server, uri: str) -> bool:
+async def show_uri(server: Server, uri: str, selection: t.Range | None = None, *, external: bool = False) -> bool:
+    """Whether the editor says that it shows a document, at a selection, or (`external`) an address in a browser."""
     if not server.features.show_document:
         return False
+    shown = lsp.ShowDocumentParams(
+        uri=uri,
+        external=external,
+        take_focus=True,
+        selection=None if selection is None else to_lsp_range(selection),
+    )
     try:
-        answer = await server.client.window_show_document_async(
-            lsp.ShowDocumentParams(uri=uri, external=False, take_focus=True)
-        )
+        return (await server.client.window_show_document_async(shown)).success
     except JsonRpcException as error:
         server.log(lsp.MessageType.Warning, f"The editor could not show {uri}: {error}")
         return False
-    return answer.success
+
+
+async def show_place(server: Server, place: t.Location) -> bool:
+    """Goes to a place in a file, by the name that the editor has for it. Whether the editor says that it did."""
+    return await show_uri(server, server.documents.uri(to_path(place.uri)), place.range)
 
 
 def describe(capture: t.CaptureInfo) -> str:
