@@ -13,8 +13,8 @@ from tvls.canvas import files
 from tvls.canvas.browser import forwarding, open_browser
 from tvls.canvas.server import CanvasServer
 from tvls.commands.exits import DONE, FAILED, USAGE
-from tvls.commands.request import in_terminal, open_params, warn_of_setup
-from tvls.commands.terminal import Terminal, complain, report, settings
+from tvls.commands.request import in_terminal, read_request, warn_of_setup
+from tvls.commands.terminal import Terminal, complain, report
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
@@ -22,15 +22,10 @@ from tvls.session import Session
 
 async def open_command(arguments: argparse.Namespace) -> int:
     """Serves the graph until Ctrl-C or SIGTERM; with `--until-stdin-ends` also until then."""
-    try:
-        params, folder = open_params(arguments)
-        chosen = settings(arguments.python, arguments.limit)
-    except ValueError as error:
-        complain(str(error))
+    asked = read_request(arguments)
+    if asked is None:
         return USAGE
-    except TvlsError as error:
-        report(error)
-        return USAGE
+    params, folder, chosen = asked
     if not files.is_built():
         complain(f"the page is not built: {files.STATIC} is empty. In a checkout, run `make canvas`.")
         return FAILED

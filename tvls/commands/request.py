@@ -1,4 +1,4 @@
-"""What `tvls trace` and `tvls open` are asked to open."""
+"""What commands are asked to open."""
 
 from __future__ import annotations
 
@@ -7,13 +7,36 @@ from pathlib import Path
 
 import msgspec
 
-from tvls.commands.terminal import absolute, complain, workspace_folder
+from tvls.commands.terminal import absolute, complain, report, settings, workspace_folder
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
+from tvls.settings import Settings
 from tvls.setup.read import SETUP_FILE
 from tvls.setup.shorthand import parse_inits, parse_inputs
 from tvls.uris import to_uri
+
+
+def target_file(target: str) -> tuple[str, Path, str]:
+    """Of FILE:NAME: the file as it was written, its absolute path, and the name. Raises ValueError."""
+    file, colon, name = target.rpartition(":")
+    if not colon or not file or not name:
+        raise ValueError(f"{target!r} is not FILE:NAME, such as model.py:net")
+    path = absolute(Path(file))
+    if not path.is_file():
+        raise ValueError(f"there is no file {file}")
+    return file, path, name
+
+
+def read_request(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path, Settings] | None:
+    """The request, the workspace folder and the settings; None for wrong usage, which was told then."""
+    try:
+        return *open_params(arguments), settings(arguments.python, arguments.limit)
+    except ValueError as error:
+        complain(str(error))
+    except TvlsError as error:
+        report(error)
+    return None
 
 
 def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
@@ -26,12 +49,7 @@ def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
             raise ValueError("--input, --init, --seed and --device make a setup of their own; they need a target")
         folder = workspace_folder(arguments.folder, Path.cwd())
         return t.OpenParams(profile=arguments.profile, folder=to_uri(folder), measure=arguments.measure), folder
-    file, colon, name = arguments.target.rpartition(":")
-    if not colon or not file or not name:
-        raise ValueError(f"{arguments.target!r} is not FILE:NAME, such as model.py:net")
-    path = absolute(Path(file))
-    if not path.is_file():
-        raise ValueError(f"there is no file {file}")
+    file, path, name = target_file(arguments.target)
     if inline and arguments.profile:
         raise ValueError("--profile is a setup; --input, --init, --seed and --device make another")
     folder = workspace_folder(arguments.folder, path)

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from tvls.commands.exits import DONE, MISSING, USAGE
+from tvls.commands.request import target_file
 from tvls.commands.terminal import Terminal, absolute, complain, read_answer, report, workspace_folder
 from tvls.printable import printable_text
 from tvls.protocol import types as t
@@ -268,12 +269,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _target(arguments: argparse.Namespace) -> tuple[t.TargetRef, Path]:
-    file, colon, name = arguments.target.rpartition(":")
-    if not colon or not file or not name:
-        raise ValueError(f"{arguments.target!r} is not FILE:NAME, such as model.py:net")
-    path = absolute(Path(file))
-    if not path.is_file():
-        raise ValueError(f"there is no file {file}")
+    file, path, name = target_file(arguments.target)
     folder = workspace_folder(arguments.folder, path)
     if not path.is_relative_to(folder):
         raise ValueError(f"{file} is not in the folder {folder}, where {SETUP_FILE} is")

@@ -8,8 +8,8 @@ import asyncio
 from tvls import graph
 from tvls.capture.encoding import canonical_json
 from tvls.commands.exits import DONE, USAGE
-from tvls.commands.request import in_terminal, open_params, warn_of_setup
-from tvls.commands.terminal import Terminal, complain, report, settings
+from tvls.commands.request import in_terminal, read_request, warn_of_setup
+from tvls.commands.terminal import Terminal, complain, report
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
@@ -19,15 +19,10 @@ async def trace_command(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and not arguments.output.absolute().parent.is_dir():
         complain(f"there is no folder {arguments.output.parent} to write {arguments.output.name} into")
         return USAGE
-    try:
-        params, folder = open_params(arguments)
-        chosen = settings(arguments.python, arguments.limit)
-    except ValueError as error:
-        complain(str(error))
+    asked = read_request(arguments)
+    if asked is None:
         return USAGE
-    except TvlsError as error:
-        report(error)
-        return USAGE
+    params, folder, chosen = asked
     host = Terminal(arguments.trust)
     session = Session(host, chosen)
     session.set_folders([folder])
