@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +32,11 @@ class Origin:
     """The capture Python."""
     measured: frozenset[str] = frozenset()
     """What was measured while the model ran."""
+
+    @property
+    def place(self) -> tuple[Path, Path | None, str, str | None]:
+        """Folder, file, model and profile: equal for traces of which one takes the place of the other."""
+        return (self.folder, self.path, self.name, self.profile.name)
 
     @property
     def key(self) -> object:
@@ -113,14 +118,12 @@ class CaptureStore:
     def add(self, opened: OpenCapture) -> None:
         """Keeps `opened` as the newest outcome of its target. An older capture stays open: a view may still show it."""
         self._failed.pop(_target(opened.origin), None)
-        before = next((c for c in self if _same_profile(c.origin, opened.origin)), None)
-        if before is not None and _same_program(before, opened):  # measured now, or then: nothing to compare
-            opened.previous = before.previous
-            before = None
-        if before is not None and before.capture["captureId"] != opened.capture["captureId"]:
-            opened.previous = before.capture["captureId"]
-        elif before is not None:
-            opened.previous = before.previous
+        before = next((c for c in self if c.origin.place == opened.origin.place), None)
+        if before is not None:
+            known = before.capture["captureId"]
+            # The same program, with other measurements or none: nothing to compare.
+            same = known == opened.capture["captureId"] or _same_program(before, opened)
+            opened.previous = before.previous if same else known
         self._open[opened.capture["captureId"]] = opened
         self._open.move_to_end(opened.capture["captureId"])
         while len(self._open) > MAX_OPEN:
@@ -140,9 +143,7 @@ class CaptureStore:
         return next((c for c in self if (c.origin.path, c.origin.name) == (path, name)), None)
 
     def newest_of(self, folder: Path, path: Path | None, name: str, profile: str | None) -> OpenCapture | None:
-        wanted = (folder, path, name, profile)
-        of = ((c, c.origin) for c in self)
-        return next((c for c, o in of if (o.folder, o.path, o.name, o.profile.name) == wanted), None)
+        return next((c for c in self if c.origin.place == (folder, path, name, profile)), None)
 
     def same_setup(self, origin: Origin) -> OpenCapture | None:
         """One that has all that is to be measured, and maybe more."""
@@ -155,20 +156,10 @@ class CaptureStore:
     def failures(self) -> Iterable[FailedTrace]:
         return list(self._failed.values())
 
-    def drop_failures(self, gone: Callable[[FailedTrace], bool]) -> bool:
-        """Forgets failures for which `gone` holds; True where there was one."""
-        before = len(self._failed)
-        self._failed = {key: failed for key, failed in self._failed.items() if not gone(failed)}
-        return len(self._failed) != before
-
 
 def _lines(text: str) -> list[str]:
     """Lines as Python counts them, without their ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def _same_profile(a: Origin, b: Origin) -> bool:
-    return (a.folder, a.path, a.name, a.profile.name) == (b.folder, b.path, b.name, b.profile.name)
 
 
 def _same_program(a: OpenCapture, b: OpenCapture) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tvls.analysis.client import AnalysisError
+from tvls.analysis.faults import analysis_faults
 from tvls.capture.document import TargetKind
 from tvls.environments.install import install, state
 from tvls.environments.plan import Plan, describe, make_plan, summarize
@@ -120,10 +120,8 @@ async def _needed(tools: Tools, folder: Path, kind: TargetKind | None) -> list[s
     """What targets of `kind`, or those that were found in the folder, need."""
     kinds: set[TargetKind] = {kind} if kind else set()
     if kind is None:
-        try:
+        with analysis_faults():
             kinds = {target.kind for target in await tools.analysis.index([folder])}
-        except AnalysisError as error:
-            raise TvlsError("workerCrashed", f"Models could not be looked for: {error}", "Try again.") from error
     needed = dict.fromkeys(library for of, libraries in NEEDED.items() if of in kinds for library in libraries)
     if not needed:
         raise TvlsError(

@@ -16,7 +16,8 @@ import msgspec
 
 import tvls
 from tvls import graph, setup_forms, setup_workspace
-from tvls.analysis.client import Analysis, AnalysisError
+from tvls.analysis.client import Analysis
+from tvls.analysis.faults import analysis_faults
 from tvls.analysis.types import FileTargets, FoundTarget, Parameter
 from tvls.canvas.file import graph_page
 from tvls.capture.document import Failure, Frame
@@ -126,17 +127,17 @@ class Session:
     async def list_targets(self, params: t.TargetsListParams) -> t.TargetsListResult:
         if params.text_document is not None:
             return t.TargetsListResult(targets=await self.targets(to_path(params.text_document.uri)))
-        with _analysis_faults():
+        with analysis_faults():
             found = await self.tools.analysis.index(self.folders)
         return t.TargetsListResult(targets=[self._target_info(target, False) for target in found])
 
     async def _targets(self, path: Path) -> FileTargets:
-        with _analysis_faults():
+        with analysis_faults():
             return await self.tools.analysis.targets(path, self.tools.buffers.get(path), self._roots(path))
 
     def _target_info(self, target: FoundTarget, approximate: bool) -> t.TargetInfo:
         path = Path(target.path)
-        folder = self._folder(path)
+        folder = self.folder_of(path)
         profiles = profiles_for(self.setup(folder), target.module, target.name) if folder else []
         return t.TargetInfo(
             uri=to_uri(path),
@@ -161,15 +162,9 @@ class Session:
 
     async def preview(self, params: canvas.PreviewParams) -> canvas.PreviewResult:
         path, name = to_path(params.target.uri), params.target.name
-        if self._folder(path) is None:
-            raise TvlsError(
-                "noWorkspace",
-                f"{path.name} is not in a workspace folder.",
-                "Open the folder that the file belongs to.",
-                uri=params.target.uri,
-            )
+        self._home(path, params.target.uri)
         target = next((item for item in await self.targets(path) if item.name == name), None)
-        with _analysis_faults():
+        with analysis_faults():
             text = self.tools.buffers.get(path)
             found = target and await self.tools.analysis.declared(path, name, text, self._roots(path))
         if target is None or found is None:
@@ -198,7 +193,7 @@ class Session:
     async def setup_problems(self, folder: Path) -> list[Problem]:
         """Mistakes of the setup file, and what in it does not fit the workspace."""
         setup = self.setup(folder)
-        with _analysis_faults():
+        with analysis_faults():
             problems = [*setup.problems, *await setup_workspace.problems_of(self.tools, folder, setup)]
         known = {problem.key for problem in problems}
         return problems + [problem for problem in self._failed_setups(folder) if problem.key not in known]
@@ -220,7 +215,7 @@ class Session:
 
     async def workspace_of_setup(self, folder: Path) -> Workspace:
         """What the setup file of a workspace folder can name."""
-        with _analysis_faults():
+        with analysis_faults():
             return await setup_workspace.workspace_of(self.tools, folder)
 
     def profile_state(self, folder: Path, name: str) -> t.TargetState:
@@ -324,14 +319,7 @@ class Session:
                 "Save it in a workspace folder, then open the graph.",
                 uri=ref.uri,
             )
-        folder = self._folder(path)
-        if folder is None:
-            raise TvlsError(
-                "noWorkspace",
-                f"{path.name} is not in a workspace folder.",
-                "Open the folder that the file belongs to.",
-                uri=ref.uri,
-            )
+        folder = self._home(path, ref.uri)
         found = await self._targets(path)
         target = next((item for item in found.targets if item.name == ref.name), None)
         target = target or named_definition(path, ref.name, self._text(path) or "", folder, found.targets)
@@ -358,7 +346,7 @@ class Session:
 
     async def _target_of(self, folder: Path, module: str, qualname: str) -> FoundTarget | None:
         """The discovered target that a profile means; None for a model of an installed library."""
-        with _analysis_faults():
+        with analysis_faults():
             return await setup_workspace.target_of(self.tools, folder, module, qualname)
 
     def _profile(self, folder: Path, target: FoundTarget, params: t.OpenParams) -> Profile:
@@ -409,6 +397,15 @@ class Session:
 
     def info(self, params: t.CaptureParams) -> t.CaptureInfo:
         return self._info(self.tools.captures.get(params.capture_id))
+
+    def info_if_open(self, capture_id: str) -> t.CaptureInfo | None:
+        """None for a capture that was let go of."""
+        try:
+            return self.info(t.CaptureParams(capture_id=capture_id))
+        except TvlsError as error:
+            if error.kind != "captureGone":
+                raise
+            return None
 
     def close(self, params: t.CaptureParams) -> t.CloseResult:
         return t.CloseResult(closed=self.tools.captures.close(params.capture_id))
@@ -559,25 +556,15 @@ class Session:
         return "stale" if self._stale(outcome) else "fresh"
 
     def _info(self, opened: OpenCapture) -> t.CaptureInfo:
-        capture, stale = opened.capture, self._stale(opened)
-        return t.CaptureInfo(
-            capture_id=capture["captureId"],
+        stale = self._stale(opened)
+        return msgspec.structs.replace(
+            graph.capture_info(opened.index),
             uri=to_uri(opened.origin.path) if opened.origin.path else None,
             name=opened.origin.name,
-            kind=capture["target"]["kind"],
-            framework=capture["framework"],
-            backend=capture["backend"],
-            versions=capture["versions"],
-            evidence=capture["evidence"],
-            coverage=capture["coverage"],
             profile=opened.origin.profile.name,
-            notes=capture["setup"]["notes"],
-            operations=len(capture["operations"]),
             freshness="stale" if stale else "fresh",
             stale=stale,
             retraceable=saved_state(self.tools, opened, self._profile_digest(opened.origin)) if stale else None,
-            unavailable=capture["unavailable"],
-            costs=graph.capture_costs(opened.index),
             previous=self.tools.captures.previous(opened),
         )
 
@@ -733,13 +720,25 @@ class Session:
 
     # --- folders -----------------------------------------------------------------------------------------------------
 
-    def _folder(self, path: Path) -> Path | None:
+    def folder_of(self, path: Path) -> Path | None:
         """The innermost workspace folder that holds `path`."""
         holding = [folder for folder in self.folders if path.is_relative_to(folder)]
         return max(holding, key=lambda folder: len(folder.parts), default=None)
 
+    def _home(self, path: Path, uri: str) -> Path:
+        """The folder that holds a document. TvlsError `noWorkspace` where none does."""
+        folder = self.folder_of(path)
+        if folder is None:
+            raise TvlsError(
+                "noWorkspace",
+                f"{path.name} is not in a workspace folder.",
+                "Open the folder that the file belongs to.",
+                uri=uri,
+            )
+        return folder
+
     def _roots(self, path: Path) -> list[Path]:
-        folder = self._folder(path)
+        folder = self.folder_of(path)
         return [folder] if folder else [path.parent]
 
 
@@ -764,14 +763,6 @@ def _folder_faults(uri: str) -> Generator[Path]:
         raise TvlsError(
             "noWorkspace", f"{uri[:200]!r} is no folder: {error}"[:400], "Name a folder that exists."
         ) from error
-
-
-@contextlib.contextmanager
-def _analysis_faults() -> Generator[None]:
-    try:
-        yield
-    except AnalysisError as error:
-        raise TvlsError("workerCrashed", f"Models could not be looked for: {error}", "Try again.") from error
 
 
 def named_definition(

@@ -19,7 +19,8 @@ PROFILES = ("tower", "rnn")
 def main() -> None:
     sys.path.insert(0, str(ROOT))
     from tvls import graph
-    from tvls.canvas.file import file_info, graph_data
+    from tvls.canvas.file import graph_data
+    from tvls.graph import capture_info
 
     for profile in PROFILES:
         with tempfile.TemporaryDirectory() as folder:
@@ -31,7 +32,7 @@ def main() -> None:
             capture = graph.load(file.read_bytes())
         assert "failure" not in capture
         index = graph.GraphIndex(capture)
-        data: dict[str, Any] = json.loads(graph_data(index, file_info(index), f"{profile}.json"))
+        data: dict[str, Any] = json.loads(graph_data(index, capture_info(index), f"{profile}.json"))
         data["portable"]["text"] = "{}"
         for whole in data["graphs"].values():
             for details in whole["details"].values():

@@ -44,26 +44,6 @@ def graph_page(index: GraphIndex, info: t.CaptureInfo, name: str) -> str:
     return _page(info.name, packed)
 
 
-def file_info(index: GraphIndex) -> t.CaptureInfo:
-    """Of a graph file, which says nothing of where and when it was made."""
-    capture = index.capture
-    return t.CaptureInfo(
-        capture_id=capture["captureId"],
-        name=capture["target"]["qualname"],
-        kind=capture["target"]["kind"],
-        framework=capture["framework"],
-        backend=capture["backend"],
-        versions=capture["versions"],
-        evidence=capture["evidence"],
-        coverage=capture["coverage"],
-        notes=capture["setup"]["notes"],
-        operations=len(capture["operations"]),
-        freshness="fresh",
-        unavailable=capture["unavailable"],
-        costs=graph.capture_costs(index),
-    )
-
-
 def graph_data(index: GraphIndex, info: t.CaptureInfo, name: str) -> bytes:
     """What the page holds of the graph, as JSON: `FileData` of the canvas."""
     frames: Frames = {}

@@ -177,7 +177,7 @@ class CanvasServer:
             connection.page.connections.discard(connection)
         connection.page = page
         page.connections.add(connection)
-        capture = page.state.capture and self._info(page.state.capture.capture_id)
+        capture = page.state.capture and self.session.info_if_open(page.state.capture.capture_id)
         error = page.state.error
         untrusted = error is not None and error.data is not None and error.data.kind == "notTrusted"
         if capture is not None and capture.freshness == "fresh" and not untrusted:
@@ -211,7 +211,7 @@ class CanvasServer:
         for connection in self._connections:
             for capture_id, known in list(connection.captures.items()):
                 if capture_id not in now:
-                    now[capture_id] = self._info(capture_id)
+                    now[capture_id] = self.session.info_if_open(capture_id)
                 info = now[capture_id]
                 if info is None:
                     del connection.captures[capture_id]
@@ -219,20 +219,12 @@ class CanvasServer:
                     connection.captures[capture_id] = info
                     connection.notify("$/tvls/captureState", info)
 
-    def _info(self, capture_id: str) -> t.CaptureInfo | None:
-        try:
-            return self.session.info(t.CaptureParams(capture_id=capture_id))
-        except TvlsError as error:
-            if error.kind != "captureGone":
-                raise
-            return None
-
     def mark(self, params: p.MarkParams) -> p.MarkResult:
         """Marks the nodes of a source position in the pages that show a graph of it."""
         pages = nodes = 0
         for page in self._pages.values():
             capture = page.state.capture
-            if not page.connections or capture is None or self._info(capture.capture_id) is None:
+            if not page.connections or capture is None or self.session.info_if_open(capture.capture_id) is None:
                 continue
             asked = t.NodesAtParams(
                 text_document=params.text_document, position=params.position, capture_id=capture.capture_id
@@ -253,14 +245,11 @@ class CanvasServer:
         path = to_path(uri)
         if not is_file_uri(uri) or path.suffix not in (".py", ".pyi", ".toml") or not path.is_file():
             raise RpcError(INVALID_PARAMS, "the location is no source file of this machine")
+        folder = self.session.folder_of(path)
         return p.ShowSourceResult(
             shown=await self._show_source(params.location),
-            place=f"{self._relative(path)}:{params.location.range.start.line + 1}",
+            place=f"{path.relative_to(folder) if folder else path}:{params.location.range.start.line + 1}",
         )
-
-    def _relative(self, path: Path) -> Path:
-        holding = [folder for folder in self.session.folders if path.is_relative_to(folder)]
-        return path.relative_to(max(holding, key=lambda folder: len(folder.parts))) if holding else path
 
 
 def _key(params: t.OpenParams) -> Key:

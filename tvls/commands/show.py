@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tvls import graph
-from tvls.canvas.file import file_info, graph_page
+from tvls.canvas.file import graph_page
 from tvls.commands.exits import DONE, FAILED, USAGE
 from tvls.commands.terminal import complain, report
 from tvls.printable import printable_text
@@ -28,7 +28,7 @@ def show_command(file: Path, as_json: bool, page: Path | None, max_lines: int | 
     elif page is not None and "failure" not in document:
         index = graph.GraphIndex(document)
         try:
-            page.write_text(graph_page(index, file_info(index), file.name), encoding="utf-8")
+            page.write_text(graph_page(index, graph.capture_info(index), file.name), encoding="utf-8")
         except TvlsError as error:
             return report(error)
         except OSError as error:

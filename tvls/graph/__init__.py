@@ -4,12 +4,12 @@ Pure functions over a `GraphIndex`: no files, no LSP.
 """
 
 from tvls.graph.compare import compare
-from tvls.graph.costs import capture_costs
 from tvls.graph.details import Details, details, sources
 from tvls.graph.folds import fold_details
 from tvls.graph.hints import Hint, hints
 from tvls.graph.hover import HoverText, hover
 from tvls.graph.index import GraphIndex
+from tvls.graph.info import capture_info
 from tvls.graph.load import load
 from tvls.graph.outline import coverage_lines, failure_text, outline
 from tvls.graph.positions import Hits, nodes_at
@@ -23,7 +23,7 @@ __all__ = [
     "Hits",
     "HoverText",
     "View",
-    "capture_costs",
+    "capture_info",
     "compare",
     "coverage_lines",
     "details",

@@ -87,12 +87,6 @@ def folds(graph: Graph) -> Folds:
     return known
 
 
-def fold_node_id(graph: Graph, scope: int) -> str:
-    """Id of the node that shows a scope where neighbours are folded."""
-    found = folds(graph).of.get(scope)
-    return graph.scope_node_id(found[0].members[0] if found else scope)
-
-
 def instances_to_see(graph: Graph, scope: int) -> dict[str, int]:
     """Which instances must be chosen to see what stands in `scope`, for folds that show another one at first."""
     of = folds(graph).of

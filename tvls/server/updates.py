@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from tvls.protocol import types as t
-from tvls.protocol.errors import TvlsError
 from tvls.server import diagnostics, inlay_hint, text_content
 from tvls.server.setup_file import setup_document
 from tvls.server.state import Server
@@ -90,13 +89,9 @@ def remember_capture(server: Server, info: t.CaptureInfo) -> None:
 
 def _send_capture_states(server: Server) -> None:
     for capture_id, known in list(server.shown.captures.items()):
-        try:
-            info = server.session.info(t.CaptureParams(capture_id=capture_id))
-        except TvlsError as error:
-            if error.kind != "captureGone":
-                raise
+        info = server.session.info_if_open(capture_id)
+        if info is None:
             del server.shown.captures[capture_id]
-            continue
-        if info != known:
+        elif info != known:
             server.shown.captures[capture_id] = info
             server.protocol.notify(CAPTURE_STATE, info)
