@@ -19,6 +19,8 @@ from tests.canvas.page import Page
 from tests.editors.terminal import Terminal
 
 HERE = Path(__file__).parent
+PACKAGED = sorted(Path("/usr/share/emacs/site-lisp/elpa-src").glob("*/"))
+"""Libraries of Emacs that Debian installed."""
 SERVE = f"{sys.executable} -m tvls serve"
 MODEL = """\
 import jax
@@ -78,35 +80,56 @@ async def until(condition: Callable[[], object], what: str) -> None:
         await asyncio.sleep(0.1)
 
 
-async def click(address: str) -> None:
-    """In the page: the multiplication of line 8."""
+async def click(address: str) -> bool:
+    """In the page: the multiplication of line 8. Whether the editor says that it went there."""
     async with Page.visit(address) as page:
         state = await page.attach()
         capture = {"captureId": state["capture"]["captureId"]}
         found = await page.request("tvls/graph/search", {**capture, "query": "mul"})
         sources = await page.request("tvls/graph/sources", {**capture, "node": found["nodes"][0]["node"]})
         shown = await page.request("tvls/canvas/showSource", {"location": sources["frames"][0]["location"]})
-        assert shown == {"shown": True, "place": "model.py:8"}
+        assert shown["place"] == "model.py:8"
+        return shown["shown"]
 
 
-async def test_emacs_with_eglot(folder: Path, tmp_path: Path, models_python: str) -> None:
+async def run_emacs(script: str, libraries: list[Path], folder: Path, tmp_path: Path, models: str) -> list[str]:
+    """What the flow of a script says, line by line. The page clicks once it has the address."""
     emacs = editor("emacs", "TVLS_TEST_EMACS", "install Emacs 30 (Debian: emacs-nox)")
     url = tmp_path / "url"
-    variables = {"MODEL": str(folder / "model.py"), "PYTHON": models_python, "TVLS": SERVE, "URL": str(url)}
+    variables = {"MODEL": str(folder / "model.py"), "PYTHON": models, "TVLS": SERVE, "URL": str(url)}
+    paths = [word for library in libraries for word in ("-L", str(library))]
     process = await asyncio.create_subprocess_exec(
-        emacs, "-Q", "--batch", "-l", str(HERE / "eglot.el"),
+        emacs, "-Q", "--batch", *paths, "-l", str(HERE / "flow.el"), "-l", str(HERE / script),
         env={**environment(tmp_path), **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     output = asyncio.create_task(process.communicate())
     await until(lambda: url.exists() or output.done(), "the address of the page")
     if url.exists():
         await until(lambda: url.read_text(), "the address of the page")
-        await click(url.read_text())
+        shown = await click(url.read_text())
+        url.with_name("clicked").write_text("shown" if shown else "told")
     _, errors = await output
     said = [line.removeprefix("tvls: ") for line in errors.decode().splitlines() if line.startswith("tvls: ")]
     print("\n".join(said))
     assert process.returncode == 0, errors.decode()[-3000:]
     assert said[-1].startswith("passed with Emacs ")
+    return said
+
+
+async def test_emacs_with_eglot(folder: Path, tmp_path: Path, models_python: str) -> None:
+    said = await run_emacs("eglot.el", [], folder, tmp_path, models_python)
+    assert "go to source: line 8" in said
+
+
+async def test_emacs_with_lsp_mode(folder: Path, tmp_path: Path, models_python: str) -> None:
+    """Of Debian, or the folders that `TVLS_TEST_LSP_MODE` lists: lsp-mode and what it needs."""
+    named = os.environ.get("TVLS_TEST_LSP_MODE")
+    libraries = [Path(path) for path in named.split(os.pathsep)] if named else PACKAGED
+    if not any((library / "lsp-mode.el").is_file() for library in libraries):
+        pytest.skip("lsp-mode is not there: install it (Debian: elpa-lsp-mode), or set TVLS_TEST_LSP_MODE")
+    said = await run_emacs("lsp-mode.el", libraries, folder, tmp_path, models_python)
+    assert "lenses: Open as Graph" in said
+    assert "go to source: line 8" in said or "connected: lsp-mode 8.0.0" in said  # that one shows no documents
 
 
 HELIX = """\
@@ -158,7 +181,7 @@ async def test_helix(folder: Path, tmp_path: Path, models_python: str) -> None:
         print("hover: float32[2, 4]")
         terminal.keys("Escape")
 
-        await click(url.read_text())
+        assert await click(url.read_text())
         await terminal.shows("8:12")
         print("go to source: 8:12")
         terminal.keys("Escape", ":", "q!", "Enter")

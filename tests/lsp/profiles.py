@@ -6,6 +6,7 @@ from typing import Any
 
 _ACTION = {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["", "quickfix", "refactor", "source"]}}}
 _MARKDOWN = {"contentFormat": ["markdown", "plaintext"]}
+_DOCUMENTED = {"documentationFormat": ["markdown", "plaintext"]}
 
 VSCODE: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-16"]},
@@ -92,20 +93,35 @@ EGLOT: dict[
     "experimental": {},
 }
 
-SUBLIME: dict[str, Any] = {
+_REGISTERED = {"dynamicRegistration": True}
+
+SUBLIME: dict[str, Any] = {  # LSP at 7ffc7211, plugin/core/sessions.py: lens, actions and read-only documents
     "general": {"positionEncodings": ["utf-16"]},
     "workspace": {
+        "applyEdit": True,
+        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]},
         "configuration": True,
         "workspaceFolders": True,
         "codeLens": {"refreshSupport": True},
-        "didChangeConfiguration": {"dynamicRegistration": True},
+        "inlayHint": {"refreshSupport": True},
+        "didChangeConfiguration": _REGISTERED,
+        "textDocumentContent": _REGISTERED,
     },
     "textDocument": {
-        "synchronization": {"didSave": True},
-        "codeLens": {"dynamicRegistration": True},
-        "codeAction": _ACTION,
-        "hover": _MARKDOWN,
-        "publishDiagnostics": {"relatedInformation": True},
+        "synchronization": {**_REGISTERED, "willSave": True, "willSaveWaitUntil": True, "didSave": True},
+        "codeLens": {**_REGISTERED, "resolveSupport": {"properties": ["command"]}},
+        "codeAction": {
+            **_REGISTERED,
+            "codeActionLiteralSupport": {
+                "codeActionKind": {"valueSet": ["quickfix", "refactor", "source.fixAll", "source.organizeImports"]}
+            },
+        },
+        "completion": {**_REGISTERED, "completionItem": {"snippetSupport": True, **_DOCUMENTED}},
+        "definition": {**_REGISTERED, "linkSupport": True},
+        "documentSymbol": {**_REGISTERED, "hierarchicalDocumentSymbolSupport": True},
+        "hover": {**_REGISTERED, **_MARKDOWN},
+        "inlayHint": {**_REGISTERED, "resolveSupport": {"properties": ["textEdits", "label.command"]}},
+        "publishDiagnostics": {"relatedInformation": True, "versionSupport": True},
     },
     "window": {
         "workDoneProgress": True,
@@ -114,8 +130,44 @@ SUBLIME: dict[str, Any] = {
     },
 }
 
-LSP_MODE: dict[str, Any] = {  # 9, lsp--client-capabilities: no showDocument, and nothing under `window`
-    "general": {"positionEncodings": ["utf-32", "utf-16"]},
+_ZED: dict[str, Any] = {  # default_initialize_params in crates/lsp/src/lsp.rs, of the middle of 2026
+    "general": {"positionEncodings": ["utf-16"]},
+    "workspace": {
+        "applyEdit": True,
+        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]},
+        "configuration": True,
+        "workspaceFolders": True,
+        "codeLens": {"refreshSupport": True},
+        "inlayHint": {"refreshSupport": True},
+        "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
+        "didChangeConfiguration": _REGISTERED,
+        "executeCommand": _REGISTERED,
+    },
+    "textDocument": {
+        "synchronization": {**_REGISTERED, "didSave": True},
+        "codeLens": _REGISTERED,
+        "codeAction": {
+            **_REGISTERED,
+            "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["refactor", "quickfix", "source"]}},
+        },
+        "completion": {**_REGISTERED, "completionItem": {"snippetSupport": True, **_DOCUMENTED}},
+        "definition": {**_REGISTERED, "linkSupport": True},
+        "documentSymbol": {**_REGISTERED, "hierarchicalDocumentSymbolSupport": True},
+        "hover": {**_REGISTERED, "contentFormat": ["markdown"]},
+        "inlayHint": _REGISTERED,
+        "publishDiagnostics": {"relatedInformation": True, "versionSupport": True},
+    },
+    "window": {
+        "workDoneProgress": True,
+        "showMessage": {"messageActionItem": {"additionalPropertiesSupport": True}},
+    },
+    "experimental": {"serverStatusNotification": True, "localDocs": True},
+}
+ZED: dict[str, Any] = {**_ZED, "window": {**_ZED["window"], "showDocument": {"support": True}}}
+"""Since September 2026. Before, `_ZED`."""
+
+LSP_MODE: dict[str, Any] = {  # 10.0, lsp--client-capabilities: answers questions without announcing it
+    "general": {"positionEncodings": ["utf-32", "utf-8", "utf-16"]},
     "workspace": {
         "applyEdit": True,
         "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]},
@@ -123,36 +175,54 @@ LSP_MODE: dict[str, Any] = {  # 9, lsp--client-capabilities: no showDocument, an
         "workspaceFolders": True,
         "codeLens": {"refreshSupport": True},
         "didChangeWatchedFiles": {"dynamicRegistration": True},
+        "executeCommand": {"dynamicRegistration": False},
     },
     "textDocument": {
         "synchronization": {"willSave": True, "didSave": True, "willSaveWaitUntil": True},
         "codeAction": {**_ACTION, "dynamicRegistration": True},
-        "completion": {"dynamicRegistration": True},
-        "definition": {"dynamicRegistration": True, "linkSupport": True},
-        "hover": {**_MARKDOWN, "dynamicRegistration": True},
+        "completion": {**_REGISTERED, "completionItem": {"snippetSupport": False, **_DOCUMENTED}},
+        "definition": {**_REGISTERED, "linkSupport": True},
+        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "hover": {**_REGISTERED, **_MARKDOWN},
         "publishDiagnostics": {"relatedInformation": True, "versionSupport": True},
     },
+    "window": {"workDoneProgress": True, "showDocument": {"support": True}},
+}
+LSP_MODE_9: dict[str, Any] = {**LSP_MODE, "general": {"positionEncodings": ["utf-32", "utf-16"]}}
+"""Its `window/showDocument` knows files alone, and answers that an address could not be shown."""
+LSP_MODE_8: dict[str, Any] = {
+    **{key: value for key, value in LSP_MODE.items() if key != "general"},
+    "window": {"workDoneProgress": True, "showMessage": None, "showDocument": None},
 }
 
-KAKOUNE: dict[str, Any] = {  # kakoune-lsp at 020cf336, src/capabilities.rs: no encodings, no showDocument
+KAKOUNE: dict[str, Any] = {  # kakoune-lsp at 70fd59f, src/capabilities.rs: no showDocument, one folder
+    "general": {"positionEncodings": ["utf-8", "utf-16"]},
+    "offsetEncoding": ["utf-8", "utf-16"],
     "workspace": {
         "applyEdit": True,
-        "workspaceEdit": {"documentChanges": True},
+        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "delete", "rename"]},
         "configuration": True,
-        "workspaceFolders": True,
-        "codeLens": {},
+        "workspaceFolders": False,
+        "codeLens": {"refreshSupport": True},
+        "inlayHint": {"refreshSupport": True},
         "didChangeConfiguration": {"dynamicRegistration": False},
+        "executeCommand": {"dynamicRegistration": False},
     },
     "textDocument": {
-        "synchronization": {"didSave": True},
+        "synchronization": {"dynamicRegistration": False, "didSave": True},
         "codeLens": {"dynamicRegistration": False},
-        "codeAction": _ACTION,
-        "hover": _MARKDOWN,
+        "codeAction": {**_ACTION, "dynamicRegistration": False},
+        "completion": {"dynamicRegistration": False, "completionItem": {"snippetSupport": True, **_DOCUMENTED}},
+        "definition": {"dynamicRegistration": False, "linkSupport": False},
+        "documentSymbol": {"dynamicRegistration": False, "hierarchicalDocumentSymbolSupport": True},
+        "hover": {"dynamicRegistration": False, **_MARKDOWN},
+        "inlayHint": {"dynamicRegistration": False},
         "publishDiagnostics": {"relatedInformation": True},
     },
     "window": {
         "workDoneProgress": True,
-        "showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}},
+        "showMessage": {"messageActionItem": {"additionalPropertiesSupport": True}},
+        "showDocument": None,
     },
 }
 
@@ -171,7 +241,15 @@ EDITORS: dict[str, dict[str, Any]] = {
     "helix": HELIX,
     "eglot": EGLOT,
     "sublime": SUBLIME,
+    "zed": ZED,
+    "lsp-mode": LSP_MODE,
 }
 
-WITHOUT_BROWSER: dict[str, dict[str, Any]] = {"lsp-mode": LSP_MODE, "kakoune": KAKOUNE, "minimal": MINIMAL}
-"""They cannot be asked to show a page; the address comes in a message."""
+WITHOUT_BROWSER: dict[str, dict[str, Any]] = {
+    "zed-1.12": _ZED,
+    "lsp-mode-9": LSP_MODE_9,
+    "lsp-mode-8": LSP_MODE_8,
+    "kakoune": KAKOUNE,
+    "minimal": MINIMAL,
+}
+"""They show no page when they are asked to; the address comes in a message."""

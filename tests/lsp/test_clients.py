@@ -56,13 +56,17 @@ async def names(client: LspClient, uri: str) -> list[str]:
 
 @pytest.mark.parametrize("name", profiles.WITHOUT_BROWSER)
 async def test_without_a_browser(client: LspClient, folder: Path, models_python: str, name: str) -> None:
-    """Lens, question of trust or the command for it, and the address in a message."""
+    """Lens, question of trust or the command for it, the address in a message, hover, a failure at its line."""
+    capabilities = profiles.WITHOUT_BROWSER[name]
     client.answers["window/showMessageRequest"] = {"title": "Trust folder"}
-    await client.initialize(profiles.WITHOUT_BROWSER[name], [folder], {"interpreter": models_python})
+    client.answers["window/showDocument"] = {
+        "success": False
+    }  # lsp-mode 9 says that it shows documents, and means files
+    await client.initialize(capabilities, [folder], {"interpreter": models_python})
     uri = client.open(folder / "model.py")
     (lens,) = await client.lenses(uri)
     command = lens["command"]
-    if name != "kakoune":  # these have not said that they can ask
+    if name == "minimal":  # it cannot be asked
         refused = await client.ask("workspace/executeCommand", command).error()
         assert refused.data["kind"] == "notTrusted"
         message = (await client.wait_for("window/showMessage"))["params"]["message"]
@@ -72,8 +76,20 @@ async def test_without_a_browser(client: LspClient, folder: Path, models_python:
     await client.execute(command["command"], *command["arguments"])
     shown = await client.wait_for("window/showMessage", lambda params: "http://" in params["message"], seen)
     assert re.search(r"http://127\.0\.0\.1:\d+/graph/\w+\?token=[\w-]{40,}", shown["params"]["message"])
-    assert not client.of("window/showDocument")
-    assert not client.of("client/registerCapability") or name == "lsp-mode"
+    assert bool(client.of("window/showDocument")) == (name == "lsp-mode-9")
+    assert bool(client.of("window/showMessageRequest")) == (name != "minimal")
+
+    hover = await client.hover(uri, 6, 15)
+    assert hover is not None
+    assert "float32[3]" in hover["contents"]["value"]
+    broken = MODEL.replace("jnp.sin(x)", "x @ jnp.ones((5, 4))")
+    client.change(uri, broken)
+    (folder / "model.py").write_text(broken)
+    client.save(uri)
+    refused = await client.ask("workspace/executeCommand", command).error()
+    assert refused.data["kind"] == "traceFailed"
+    failed = await client.wait_for("textDocument/publishDiagnostics", lambda params: params["diagnostics"])
+    assert [found["range"]["start"]["line"] for found in failed["params"]["diagnostics"]] == [6]
 
 
 async def test_a_client_that_refuses_what_it_announced(client: LspClient, folder: Path, models_python: str) -> None:

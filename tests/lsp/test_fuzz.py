@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 import psutil
+import pytest
 
 from tests.lsp.client import LspClient, ResponseError
 from tests.lsp.profiles import OURS, VSCODE
@@ -31,6 +32,7 @@ BATCH = 40
 GROWTH = 48 * 2**20
 """Bytes that the daemon may grow from the first third of a run to its end: what caches hold is bounded."""
 ANSWER_SECONDS = 90.0
+pytestmark = pytest.mark.timeout(SECONDS + 300)
 
 MODEL = """\
 import jax

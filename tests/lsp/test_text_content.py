@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -32,11 +31,6 @@ inputs = { args = [{ kind = "tensor", shape = [2, 3], dtype = "float32" }] }
 REFRESH = "workspace/textDocumentContent/refresh"
 
 
-def capabilities() -> dict[str, Any]:
-    base = profiles.VSCODE
-    return {**base, "workspace": {**base["workspace"], "textDocumentContent": {"dynamicRegistration": False}}}
-
-
 async def text_of(client: LspClient, uri: str) -> str:
     return (await client.request("workspace/textDocumentContent", {"uri": uri}))["text"]
 
@@ -56,7 +50,7 @@ async def test_an_outline_is_a_document_that_follows_its_model(
     env = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     options = {"interpreter": models_python, "show": "outline", "trustedFolders": [folder.as_uri()]}
     async with LspClient.start(env=env) as client:
-        await client.initialize(capabilities(), [folder], options)
+        await client.initialize(profiles.SUBLIME, [folder], options)
         assert client.capabilities["workspace"]["textDocumentContent"] == {"schemes": ["tvls-outline"]}
         uri = client.open(folder / "model.py")
         await client.execute("tvls.server.openGraph", {"uri": uri, "name": "net"})
