@@ -14,7 +14,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 TRACE := $(BIN)/tvls trace --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 OPEN := $(BIN)/tvls open --trust --python $(CURDIR)/$(MODELS)/bin/python --folder examples
 
-.PHONY: demo test bench env models torch versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test neovim-lint vscode vscode-editor vscode-test chromium pytest pytest-canvas clean
+.PHONY: demo test bench env models torch versions versions-suite ecosystem pytest-worker pytest-others lint types generated canvas canvas-test neovim-lint vscode vscode-editor vscode-lint vscode-test chromium pytest pytest-canvas pytest-vscode clean
 
 env: $(VENV)/.installed
 models: $(MODELS)/.installed
@@ -81,9 +81,10 @@ $(VSCODE)/version: tests/vscode/install.sh
 	rm -rf $(VSCODE)
 	tests/vscode/install.sh $(CURDIR)/$(VSCODE)
 
-vscode-test: env models vscode vscode-editor chromium
+vscode-lint: $(EXTENSION)/node_modules/.package-lock.json
 	cd $(EXTENSION) && npm run --silent lint && npm run --silent types && npm run --silent test
-	$(BIN)/python -m pytest tests/vscode
+
+vscode-test: vscode-lint env models vscode vscode-editor chromium pytest-vscode
 
 # A user's environment: models and nothing of ours.
 $(MODELS)/.installed: requirements/models.txt
@@ -119,7 +120,7 @@ demo: env models canvas
 	@echo "== The same as a graph, in your browser"
 	@if [ -t 1 ]; then $(OPEN) --profile gpt2; else $(OPEN) --profile gpt2 --no-browser --until-stdin-ends </dev/null; fi
 
-test: lint types generated canvas-test neovim-lint pytest
+test: lint types generated canvas-test vscode-lint neovim-lint pytest
 
 lint: env
 	$(BIN)/ruff check .
@@ -132,10 +133,11 @@ types: env
 generated: env
 	$(BIN)/python -m tvls.protocol.generate --check
 
-# Two halves beside each other, each with its output in one piece.
-pytest: env models torch versions canvas chromium
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-worker pytest-others
+# Two halves beside each other, each with its output in one piece, and beside them the editor, which has to be loaded more than computed.
+pytest: env models torch versions canvas vscode chromium
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target pytest-worker pytest-others vscode-editor
 	$(MAKE) --no-print-directory pytest-canvas
+	$(MAKE) --no-print-directory pytest-vscode
 
 FIRST_HALF := tests/worker_jax tests/worker_torch tests/versions tests/tracing tests/protocol tests/neovim
 APART := tests/canvas tests/vscode
@@ -149,6 +151,9 @@ pytest-others:
 # In a process of its own: Playwright's event loop stays, and other tests need one of theirs.
 pytest-canvas:
 	$(BIN)/python -m pytest tests/canvas
+
+pytest-vscode:
+	$(BIN)/python -m pytest tests/vscode
 
 bench: env models canvas
 	$(BIN)/python benchmarks/discovery.py

@@ -77,7 +77,7 @@ def vscode(state: Path, settings: dict[str, Any], *, host_tests: bool = False, s
     With `source`, servers run the code of this checkout.
     """
     entry = INSTALLED / "node_modules" / "code-server" / "out" / "node" / "entry.js"
-    node = INSTALLED / "node" / "node_modules" / ".bin" / "node"
+    node = INSTALLED / "node" / "node"
     # Settings that name programs belong to the machine: those of the person do not count in a remote window.
     for scope in ("User", "Machine"):
         folder = state / "user" / scope
