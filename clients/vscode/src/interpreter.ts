@@ -1,4 +1,6 @@
 // What the Python extension has selected, behind one interface for its two generations.
+import type { PythonEnvironmentApi } from "@vscode/python-environments";
+import type { PythonExtension } from "@vscode/python-extension";
 import * as vscode from "vscode";
 
 export interface InterpreterSource {
@@ -9,36 +11,19 @@ export interface InterpreterSource {
   onDidChange(listener: () => void): vscode.Disposable;
 }
 
-/** Of `ms-python.python`: https://github.com/microsoft/vscode-python, `PythonExtension`. */
-interface PythonApi {
-  ready?: Promise<void>;
-  environments: {
-    getActiveEnvironmentPath(resource?: vscode.Uri): { id: string; path: string };
-    resolveEnvironment(
-      environment: { id: string; path: string } | string,
-    ): Promise<{ executable: { uri?: vscode.Uri } } | undefined>;
-    onDidChangeActiveEnvironmentPath: vscode.Event<unknown>;
-  };
-}
-
-/** Of `ms-python.vscode-python-envs`, which takes the selection over where it is on. */
-interface EnvironmentsApi {
-  getEnvironment(scope: vscode.Uri | undefined): Promise<{ execInfo?: { run?: { executable?: string } } } | undefined>;
-  onDidChangeEnvironment: vscode.Event<unknown>;
-}
-
 /** Undefined where neither extension is installed, or it does not start. */
 export async function interpreterSource(log: (message: string) => void): Promise<InterpreterSource | undefined> {
+  // The newer one takes the selection over where it is on; where not, it has no API.
   const useNewer = vscode.workspace.getConfiguration("python").get<boolean>("useEnvironmentsExtension", false);
-  const newer = useNewer ? await api<EnvironmentsApi>("ms-python.vscode-python-envs", log) : undefined;
+  const newer = useNewer ? await api<PythonEnvironmentApi>("ms-python.vscode-python-envs", log) : undefined;
   if (newer) {
     return {
       name: "Python Environments",
-      current: async (folder) => (await newer.getEnvironment(folder))?.execInfo?.run?.executable,
+      current: async (folder) => (await newer.getEnvironment(folder))?.execInfo.run.executable,
       onDidChange: (listener) => newer.onDidChangeEnvironment(listener),
     };
   }
-  const older = await api<PythonApi>("ms-python.python", log);
+  const older = await api<PythonExtension>("ms-python.python", log);
   if (!older) return undefined;
   await older.ready;
   const { environments } = older;
