@@ -118,7 +118,8 @@ def measure(editor: Editor, context: Any, folder: Path, profile: str, repeat: in
             time.sleep(0.5)
         editor.address = None
         start = time.perf_counter()
-        editor.request("workspace/executeCommand", {"command": "tvls.server.refreshGraph", "arguments": [target]})
+        command = {"command": "tvls.server.refreshGraph", "arguments": [target]}
+        asked = editor.ask("workspace/executeCommand", command)
         while editor.address is None:
             editor.poll()
         page = opened_page = context.new_page()
@@ -126,6 +127,7 @@ def measure(editor: Editor, context: Any, folder: Path, profile: str, repeat: in
         opened_page.locator("[role=treeitem]").first.wait_for()
         opened_page.evaluate(NEXT_FRAME)
         painted.append(time.perf_counter() - start)
+        editor.result(asked)
     assert page is not None
     session = context.new_cdp_session(page)
     session.send("Performance.enable")

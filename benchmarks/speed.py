@@ -80,6 +80,7 @@ class Client:
         )
         self.pid = self._server.pid
         self._id = 0
+        self._answers: dict[int, dict[str, Any]] = {}
         options = {"interpreter": python, "trustedFolders": [folder.as_uri()]}
         self.request(
             "initialize",
@@ -93,15 +94,21 @@ class Client:
         self._send({"method": "initialized", "params": {}})
 
     def request(self, method: str, params: Any) -> Any:
+        return self.result(self.ask(method, params))
+
+    def ask(self, method: str, params: Any) -> int:
+        """Number of a request, for `result`."""
         self._id += 1
         self._send({"id": self._id, "method": method, "params": params})
-        while True:
-            message = self._receive()
-            if message.get("id") == self._id and "method" not in message:
-                if "error" in message:
-                    raise SystemExit(f"{method} failed: {json.dumps(message['error'], indent=1)}")
-                return message["result"]
-            self._react(message)
+        return self._id
+
+    def result(self, number: int) -> Any:
+        while number not in self._answers:
+            self.poll()
+        answer = self._answers.pop(number)
+        if "error" in answer:
+            raise SystemExit(f"refused: {json.dumps(answer['error'], indent=1)}")
+        return answer["result"]
 
     def poll(self) -> None:
         """Wait for one message of the server."""
@@ -114,6 +121,8 @@ class Client:
     def _react(self, message: dict[str, Any]) -> None:
         if "id" in message and "method" in message:
             self._send({"id": message["id"], "result": self.answer(message)})
+        elif "id" in message:
+            self._answers[message["id"]] = message
 
     def close(self) -> None:
         self.request("shutdown", None)

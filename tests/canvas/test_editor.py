@@ -186,6 +186,83 @@ async def test_a_person_with_an_editor_and_a_browser(
             await expect(page.locator(".banner.failed")).to_have_count(0)
 
 
+WAITS = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.01)\n"
+OPEN_NET = "tvls.server.openGraph"
+
+
+async def test_a_page_opens_while_the_trace_runs(place: Place, browser_type_launch_args: dict[str, Any]) -> None:  # R28
+    place.model.write_text(WAITS + MODEL)
+    net = {"uri": place.model.as_uri(), "name": "net"}
+    async with place.editor() as client:
+        client.open(place.model)
+        asked = client.ask("workspace/executeCommand", {"command": OPEN_NET, "arguments": [net]})
+        address = (await client.wait_for("window/showDocument"))["params"]["uri"]
+        async with browsing(address, browser_type_launch_args) as page:
+            loading = page.locator(".state.loading")
+            await expect(loading).to_contain_text("Tracing net")
+            await expect(loading).to_contain_text("import")
+            await expect(loading.get_by_role("button")).to_have_count(0)  # the editor has the button
+            (place.folder / "go").touch()
+            await asked.result()
+            await expect(page.get_by_role("treeitem").first).to_be_visible()
+            # With a graph there, the same is said above it.
+            (place.folder / "go").unlink()
+            asked = client.ask("workspace/executeCommand", {"command": "tvls.server.refreshGraph", "arguments": [net]})
+            await expect(page.locator(".banner.busy")).to_contain_text("Tracing again: import")
+            (place.folder / "go").touch()
+            await asked.result()
+            await expect(page.locator(".banner.busy")).to_have_count(0)
+            await expect(page.get_by_role("treeitem").first).to_be_visible()
+        assert len(client.of("window/showDocument")) == 1
+
+
+async def test_a_trace_that_is_cancelled_leaves_no_page_waiting(
+    place: Place, browser_type_launch_args: dict[str, Any]
+) -> None:
+    place.model.write_text(WAITS + MODEL)
+    async with place.editor() as client:
+        client.open(place.model)
+        asked = client.ask(
+            "workspace/executeCommand",
+            {"command": OPEN_NET, "arguments": [{"uri": place.model.as_uri(), "name": "net"}]},
+        )
+        address = (await client.wait_for("window/showDocument"))["params"]["uri"]
+        async with browsing(address, browser_type_launch_args) as page:
+            await expect(page.locator(".state.loading")).to_be_visible()
+            asked.cancel()
+            assert (await asked.error()).code == -32800
+            await expect(page.get_by_role("region", name="Cancelled")).to_contain_text("The trace was cancelled.")
+            (place.folder / "go").touch()
+            await page.get_by_role("button", name="Try again").click()
+            await expect(page.get_by_role("treeitem").first).to_be_visible()
+
+
+async def test_a_page_says_what_became_of_its_first_trace(place: Place) -> None:  # R22
+    """Also one that comes after the failure, as slow browsers do."""
+    place.model.write_text(MODEL.replace("(3, 4)", "(5, 4)"))
+    async with place.editor() as client:
+        client.open(place.model)
+        refused = await client.ask(
+            "workspace/executeCommand",
+            {"command": OPEN_NET, "arguments": [{"uri": place.model.as_uri(), "name": "net"}]},
+        ).error()
+        assert refused.data["kind"] == "traceFailed"
+        address = (await client.wait_for("window/showDocument"))["params"]["uri"]
+        async with Page.visit(address) as page:
+            state = await page.attach()
+            assert state["error"]["data"]["kind"] == "traceFailed"
+            assert "phase" not in state
+        assert len(client.of("window/showDocument")) == 1
+
+
+async def outcome(page: Page, since: int = 0) -> Any:
+    """What is told at the end of a trace, after its phases."""
+    message = await page.wait_for(
+        lambda it: it.get("method") == "$/tvls/canvas/show" and "phase" not in it["params"], since
+    )
+    return message["params"]
+
+
 async def test_one_page_for_a_target(place: Place) -> None:  # R28
     """Opening again goes on in the page that is open; a closed one is opened anew."""
     async with place.editor() as client:
@@ -199,7 +276,7 @@ async def test_one_page_for_a_target(place: Place) -> None:  # R28
             assert stale["freshness"] == "stale"
             documents = len(client.of("window/showDocument"))
             await client.execute("tvls.server.openGraph", {"uri": place.model.as_uri(), "name": "net"})
-            shown = await page.told("$/tvls/canvas/show")
+            shown = await outcome(page)
             assert shown["capture"]["captureId"] != first["capture"]["captureId"]
             assert shown["capture"]["freshness"] == "fresh"
             await client.wait_for("window/showMessage", lambda params: "browser has open" in params["message"])
@@ -213,7 +290,7 @@ async def test_one_page_for_a_target(place: Place) -> None:  # R28
                 "workspace/executeCommand",
                 {"command": "tvls.server.openGraph", "arguments": [{"uri": place.model.as_uri(), "name": "net"}]},
             ).error()
-            failed = await page.told("$/tvls/canvas/show", seen)
+            failed = await outcome(page, seen)
             assert failed["error"]["data"]["kind"] == refused.data["kind"] == "traceFailed"
             place.model.write_text(MODEL)
             client.change(place.model.as_uri(), MODEL)

@@ -12,6 +12,7 @@ import msgspec
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
+from tvls.canvas.outcome import Outcome, failed
 from tvls.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -170,13 +171,18 @@ class Connection:
                 may_ask=False,
             )
         except TvlsError as error:
-            self._canvas.opened(params, None, error, by=self)
+            self._tell(params, failed(error))
             raise
         finally:
             self._report(token, {"kind": "end"})
         self.remember(result.capture)
-        self._canvas.opened(params, result.capture, None, by=self)
+        self._tell(params, Outcome(capture=result.capture))
         return result
+
+    def _tell(self, params: t.OpenParams, outcome: Outcome) -> None:
+        """Whoever else looks at the same page shows it too."""
+        if self._canvas.knows(params):
+            self._canvas.tell(params, outcome, by=self)
 
     def _report(self, token: int | str | None, value: dict[str, Any]) -> None:
         if token is not None:

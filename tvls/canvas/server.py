@@ -19,6 +19,7 @@ from websockets.http11 import Request, Response
 from tvls.canvas import http
 from tvls.canvas.admission import Admission
 from tvls.canvas.connection import Connection
+from tvls.canvas.outcome import Outcome
 from tvls.jsonrpc import INVALID_PARAMS, RpcError
 from tvls.protocol import types as t
 from tvls.protocol import types_page as p
@@ -122,37 +123,35 @@ class CanvasServer:
 
     # --- pages -------------------------------------------------------------------------------------------------------
 
-    async def show(self, params: t.OpenParams, capture: t.CaptureInfo | None, error: TvlsError | None) -> str | None:
-        """Shows what came of a request to open: in the page of its target, if there is one. Else the address of a new
-        one, which counts once."""
+    def tell(self, params: t.OpenParams, outcome: Outcome, by: Connection | None = None) -> bool:
+        """Has the page of a request to open show what came of it, so far. Whether somebody looks at it.
+
+        `by`: the connection that made the request, and knows.
+        """
+        page = self._put(params, outcome)
+        for connection in page.connections - {by}:
+            connection.remember(outcome.capture)
+            connection.notify("$/tvls/canvas/show", page.state)
+        return bool(page.connections)
+
+    async def address(self, params: t.OpenParams) -> str:
+        """Where a browser finds the page of a request that `tell` heard of. Counts once. Raises OSError as `start`."""
         await self.start()
-        page = self._put(params, capture, error)
-        if page.connections:
-            for connection in page.connections:
-                connection.remember(capture)
-                connection.notify("$/tvls/canvas/show", page.state)
-            return None
+        page = self._pages[_key(params)]
         return f"http://127.0.0.1:{self.port}{http.GRAPH}{page.id}?token={self._admission.issue()}"
 
-    def opened(
-        self, params: t.OpenParams, capture: t.CaptureInfo | None, error: TvlsError | None, by: Connection
-    ) -> None:
-        """A page opened its target again: whoever else looks at the same page shows it too."""
-        if _key(params) not in self._pages:
-            return
-        page = self._put(params, capture, error)
-        for connection in page.connections - {by}:
-            connection.remember(capture)
-            connection.notify("$/tvls/canvas/show", page.state)
+    def knows(self, params: t.OpenParams) -> bool:
+        return _key(params) in self._pages
 
-    def _put(self, params: t.OpenParams, capture: t.CaptureInfo | None, error: TvlsError | None) -> Page:
+    def _put(self, params: t.OpenParams, outcome: Outcome) -> Page:
         key = _key(params)
         page = self._pages.pop(key, None)
         before = page.state.capture if page else None
         state = p.CanvasState(
             open=msgspec.structs.replace(params, refresh=False, work_done_token=None),
-            capture=capture or before,
-            error=p.OpenError(code=error.code, message=error.message, data=error.data) if error else None,
+            capture=outcome.capture or before,
+            error=outcome.error,
+            phase=outcome.phase,
             editor=self._editor,
         )
         if page is None:
@@ -184,8 +183,8 @@ class CanvasServer:
             error = None  # the code became again what was traced: what failed in between is overcome
         return msgspec.structs.replace(page.state, capture=capture, error=error)
 
-    def is_open(self, params: t.OpenParams) -> bool:
-        """Whether someone looks at the page that a request to open belongs to."""
+    def is_watched(self, params: t.OpenParams) -> bool:
+        """Whether somebody looks at the page of a request to open."""
         page = self._pages.get(_key(params))
         return page is not None and bool(page.connections)
 

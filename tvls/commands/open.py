@@ -11,6 +11,7 @@ import threading
 
 from tvls.canvas import files
 from tvls.canvas.browser import forwarding, open_browser
+from tvls.canvas.outcome import Outcome, failed
 from tvls.canvas.server import CanvasServer
 from tvls.commands.exits import DONE, FAILED, USAGE
 from tvls.commands.request import in_terminal, read_request, warn_of_setup
@@ -48,8 +49,8 @@ async def open_command(arguments: argparse.Namespace) -> int:
             missing = error  # the page has a form for it
         host.done()
         warn_of_setup(session, folder, params)
-        address = await canvas.show(params, capture, missing)
-        assert address is not None  # noqa: S101 (nobody looks at a new page yet)
+        canvas.tell(params, failed(missing) if missing is not None else Outcome(capture=capture))
+        address = await canvas.address(params)
         print(address, flush=True)
         tunnel = forwarding(address)
         if tunnel:

@@ -27,6 +27,8 @@ class CanvasState(Wire, frozen=True, kw_only=True):
     """The newest capture. A canvas that shows an older one goes on to this one and keeps what is expanded."""
     error: OpenError | None = None
     """Set where the last trace failed, or was not begun. `capture` may be there as well, from before."""
+    phase: str | None = None
+    """How far a trace has come that the editor asked for; absent where none runs. Another state follows its end."""
     editor: str | None = None
     """Name of the editor that goes to source lines; absent where there is none, as with `tvls open`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +10,8 @@ from lsprotocol import types as lsp
 
 from tvls.canvas import files
 from tvls.canvas.browser import forwarding, over_ssh, screen_is_here
+from tvls.canvas.outcome import Outcome
+from tvls.jsonrpc import REQUEST_CANCELLED
 from tvls.protocol import types as t
 from tvls.protocol import types_page as p
 from tvls.protocol.errors import TvlsError
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 SHOWN_ON_ERROR: Final = frozenset({"setupRequired", "setupInvalid"})
 """What a person can give in the page. Other errors are shown there only if it is open."""
+
+CANCELLED: Final = Outcome(error=p.OpenError(code=REQUEST_CANCELLED, message="The trace was cancelled."))
 
 _FORWARDS: Final = ("Visual Studio Code", "VSCodium", "Cursor", "Windsurf", "code-server")
 """Editors whose screen is elsewhere and which open addresses there, through a tunnel of their own."""
@@ -38,54 +43,96 @@ def canvas(server: Server) -> CanvasServer:
 
 
 def told_in_the_page(server: Server, error: TvlsError) -> bool:
-    """Whether `show_canvas` shows this error where the person can do something about it."""
+    """Whether `Showing` shows this error where the person can do something about it."""
     return error.kind in SHOWN_ON_ERROR and server.settings.show == "canvas" and files.is_built()
 
 
-async def show_canvas(
-    server: Server, params: t.OpenParams, capture: t.CaptureInfo | None, error: TvlsError | None
-) -> None:
-    """Shows what came of a request to open, as the person wants to see graphs."""
-    if server.settings.show == "canvas" and not files.is_built():
-        server.log(lsp.MessageType.Warning, f"The canvas is not built: {files.STATIC} is empty. Run `make canvas`.")
-    if server.settings.show == "outline" or not files.is_built():
-        if capture is not None:
-            await show_outline(server, capture)
+class Showing:
+    """What a person sees of a request to open: a page that says how far the trace is, then what came of it."""
+
+    def __init__(self, server: Server, params: t.OpenParams, *, browser: bool = False) -> None:
+        """`browser`: whatever the client shows graphs in."""
+        self._server = server
+        self._params = params
+        self._browser = browser
+        self._mute = server.features.own_canvas and not browser
+        self._in_page = browser or (not self._mute and server.settings.show == "canvas" and files.is_built())
+        self._invited: asyncio.Future[bool] | None = None
+
+    def entered(self, phase: str) -> None:
+        """The trace is in `phase`. A browser needs its time to open a page, which is that of the trace, then."""
+        if not self._in_page or phase == "environment":  # a capture that is fresh comes next, or what keeps it from
+            return
+        canvas(self._server).tell(self._params, Outcome(phase=phase))
+        if self._invited is None:
+            self._invited = asyncio.ensure_future(self._invite())
+
+    def ended(self, outcome: Outcome, error: TvlsError | None = None) -> None:
+        if not self._mute:
+            # Not awaited: some editors wait for the command's answer before they can show anything.
+            self._server.protocol.run_in_background(self._show(outcome, error), "showing a graph")
+
+    def cancelled(self) -> None:
+        if self._invited is not None:
+            canvas(self._server).tell(self._params, CANCELLED)
+
+    async def _invite(self) -> bool:
+        """Whether the editor opens a page for this."""
+        here = canvas(self._server)
+        if here.is_watched(self._params) or not _opens_addresses(self._server):
+            return False
+        try:
+            return await show_uri(self._server, await here.address(self._params), external=True)
+        except OSError as fault:
+            self._server.log(lsp.MessageType.Warning, f"The canvas cannot be served: {fault}")
+            return False
+
+    async def _show(self, outcome: Outcome, error: TvlsError | None) -> None:
+        opened = self._invited is not None and await self._invited
+        if self._in_page:
+            await self._show_page(outcome, error, opened)
+            return
+        if self._server.settings.show == "canvas":
+            message = f"The canvas is not built: {files.STATIC} is empty. Run `make canvas`."
+            self._server.log(lsp.MessageType.Warning, message)
+        if outcome.capture is not None:
+            await show_outline(self._server, outcome.capture)
         elif error is not None:
-            await offer_draft(server, params, error)
-        return
-    await show_in_browser(server, params, capture, error)
+            await offer_draft(self._server, self._params, error)
+
+    async def _show_page(self, outcome: Outcome, error: TvlsError | None, opened: bool) -> None:
+        server, capture = self._server, outcome.capture
+        here = canvas(server)
+        watched = here.tell(self._params, outcome)
+        if opened:
+            return
+        what = describe(capture) if capture is not None else error.message if error is not None else ""
+        if watched:
+            where = "It is in the page that your browser has open."
+            if error is None:
+                server.show(lsp.MessageType.Info, f"{what}. {where}")
+            elif told_in_the_page(server, error):
+                server.show(lsp.MessageType.Warning, f"{what} {where}")
+            return
+        if error is not None and error.kind not in SHOWN_ON_ERROR:
+            return
+        try:
+            address = await here.address(self._params)
+        except OSError as fault:
+            server.show(lsp.MessageType.Warning, f"The canvas cannot be served: {fault}")
+            if capture is not None:
+                await show_outline(server, capture)
+            return
+        if not (_opens_addresses(server) and await show_uri(server, address, external=True)):
+            tunnel = forwarding(address)
+            first = f" First, on the machine that you sit at: {tunnel}" if tunnel else ""
+            server.show(lsp.MessageType.Info, f"{what}. Open it in a browser: {address}{first}")
 
 
-async def show_in_browser(
-    server: Server, params: t.OpenParams, capture: t.CaptureInfo | None, error: TvlsError | None
-) -> None:
-    """Shows a graph, or the values that it lacks, as a page; the page that is open goes on with it."""
-    if error is not None and error.kind not in SHOWN_ON_ERROR and not canvas(server).is_open(params):
-        return
-    try:
-        address = await canvas(server).show(params, capture, error)
-    except OSError as fault:
-        server.show(lsp.MessageType.Warning, f"The canvas cannot be served: {fault}")
-        if capture is not None:
-            await show_outline(server, capture)
-        return
-    what = describe(capture) if capture is not None else error.message if error is not None else ""
-    if address is None:
-        here = "It is in the page that your browser has open."
-        if error is None:
-            server.show(lsp.MessageType.Info, f"{what}. {here}")
-        elif told_in_the_page(server, error):
-            server.show(lsp.MessageType.Warning, f"{what} {here}")
-    elif not await _open_address(server, address):
-        tunnel = forwarding(address)
-        first = f" First, on the machine that you sit at: {tunnel}" if tunnel else ""
-        server.show(lsp.MessageType.Info, f"{what}. Open it in a browser: {address}{first}")
-
-
-async def _open_address(server: Server, address: str) -> bool:
+def _opens_addresses(server: Server) -> bool:
+    """Whether a browser that the editor opens is where the person sits."""
     seen = not over_ssh() or screen_is_here() or server.features.name.startswith(_FORWARDS)
-    return seen and await show_uri(server, address, external=True)
+    return seen and server.features.show_document
 
 
 def mark(server: Server, params: p.MarkParams) -> p.MarkResult:

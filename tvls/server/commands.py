@@ -9,6 +9,7 @@ import msgspec
 from lsprotocol import types as lsp
 
 from tvls.canvas import files
+from tvls.canvas.outcome import Outcome, failed
 from tvls.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from tvls.protocol import types as t
 from tvls.protocol import types_environment as te
@@ -16,7 +17,7 @@ from tvls.protocol import types_page as p
 from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
 from tvls.server import environments, requests
-from tvls.server.canvas import mark, show_canvas, show_in_browser, told_in_the_page
+from tvls.server.canvas import Showing, mark, told_in_the_page
 from tvls.server.code_action import REFRESH_GRAPH, REVEAL_IN_GRAPH
 from tvls.server.code_lens import OPEN_GRAPH
 from tvls.server.draft import draft_setup
@@ -76,42 +77,35 @@ async def execute(server: Server, params: lsp.ExecuteCommandParams) -> Any:
 
 
 async def open_graph(server: Server, arguments: list[Any], token: Token) -> t.OpenResult:
-    return await _open(server, arguments, token, refresh=False)
+    return await _open(server, arguments, token)
 
 
 async def refresh_graph(server: Server, arguments: list[Any], token: Token) -> t.OpenResult:
     return await _open(server, arguments, token, refresh=True)
 
 
-async def _open(server: Server, arguments: list[Any], token: Token, *, refresh: bool) -> t.OpenResult:
-    params = _open_params(_one(arguments, OpenArgument), refresh, token)
-    try:
-        result = await requests.open_graph(server, params)
-    except TvlsError as error:
-        _show(server, params, None, error)
-        raise
-    _show(server, params, result.capture, None)
-    return result
-
-
 async def open_in_browser(server: Server, arguments: list[Any], token: Token) -> t.OpenResult:
     """As `openGraph`, and the browser shows it whatever else the client has: for its own command to do so."""
     if not files.is_built():
         raise RpcError(INTERNAL_ERROR, f"The canvas is not built: {files.STATIC} is empty. Run `make canvas`.")
-    params = _open_params(_one(arguments, OpenArgument), False, token)
+    return await _open(server, arguments, token, browser=True)
+
+
+async def _open(
+    server: Server, arguments: list[Any], token: Token, *, refresh: bool = False, browser: bool = False
+) -> t.OpenResult:
+    params = _open_params(_one(arguments, OpenArgument), refresh, token)
+    showing = Showing(server, params, browser=browser)
     try:
-        result = await requests.open_graph(server, params)
+        result = await requests.open_graph(server, params, showing.entered)
     except TvlsError as error:
-        server.protocol.run_in_background(show_in_browser(server, params, None, error), "showing a graph")
+        showing.ended(failed(error), error)
         raise
-    server.protocol.run_in_background(show_in_browser(server, params, result.capture, None), "showing a graph")
+    except BaseException:  # cancelled, or a fault of ours: the page must not wait for more
+        showing.cancelled()
+        raise
+    showing.ended(Outcome(capture=result.capture))
     return result
-
-
-def _show(server: Server, params: t.OpenParams, capture: t.CaptureInfo | None, error: TvlsError | None) -> None:
-    if not server.features.own_canvas:
-        # Not awaited: some editors wait for the command's answer before they can show anything.
-        server.protocol.run_in_background(show_canvas(server, params, capture, error), "showing a graph")
 
 
 def _open_params(argument: OpenArgument, refresh: bool, token: Token) -> t.OpenParams:

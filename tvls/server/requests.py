@@ -21,11 +21,20 @@ def _plain(run: Callable[[Any, Any], Any]) -> Run:
     return lambda server, params: run(server.session, params)
 
 
-async def open_graph(server: Server, params: t.OpenParams) -> t.OpenResult:
+async def open_graph(
+    server: Server, params: t.OpenParams, entered: Callable[[str], None] | None = None
+) -> t.OpenResult:
+    """`entered` hears of each phase, besides the client."""
     name = params.target.name if params.target is not None else params.profile or "graph"
     with progress(server, f"Open {name} as graph", params.work_done_token) as shown:
+
+        def report(phase: str) -> None:
+            shown.report(phase)
+            if entered is not None:
+                entered(phase)
+
         try:
-            result = await server.session.open(params, shown.report)
+            result = await server.session.open(params, report)
         except TvlsError as error:
             if environments.can_be_mended(error.data) and error.data.folder is not None:
                 server.shown.lacking[to_path(error.data.folder)] = error.data

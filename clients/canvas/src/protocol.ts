@@ -169,6 +169,8 @@ export interface CanvasState {
   capture?: CaptureInfo;
   /** Set where the last trace failed, or was not begun. `capture` may be there as well, from before. */
   error?: OpenError;
+  /** How far a trace has come that the editor asked for; absent where none runs. Another state follows its end. */
+  phase?: string;
   /** Name of the editor that goes to source lines; absent where there is none, as with `tvls open`. */
   editor?: string;
 }

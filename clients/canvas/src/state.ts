@@ -16,6 +16,8 @@ export interface Loading {
   /** `start`, `import`, … as the server reports; for people. */
   phase: string;
   since: number;
+  /** Asked for by the editor, which can cancel it. */
+  elsewhere?: boolean;
 }
 
 /** What is shown of one capture. */

@@ -4,7 +4,7 @@ import type { Measure } from "../measure";
 import type * as p from "../protocol";
 import type { Overlay, State, Store } from "../state";
 import { plural } from "../text";
-import { describe } from "../trouble";
+import { describe, REQUEST_CANCELLED } from "../trouble";
 import { createFinding, type Finding } from "./find";
 import { createSelection, type Selection } from "./look";
 import { newest } from "./newest";
@@ -83,7 +83,7 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     } catch (error) {
       if (!requests.is("open", control)) return;
       store.set({ loading: undefined });
-      const cancelled = control.signal.aborted || (error instanceof RequestError && error.code === -32800);
+      const cancelled = control.signal.aborted || (error instanceof RequestError && error.code === REQUEST_CANCELLED);
       if (cancelled) store.set({ said: "Cancelled." });
       else {
         await fail(error);
@@ -108,12 +108,14 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
   }
 
   async function adopt(canvas: p.CanvasState): Promise<void> {
-    const { error, capture } = canvas;
-    store.set({ open: canvas.open, editor: canvas.editor, loading: undefined });
+    const { error, capture, phase } = canvas;
+    const since = get().loading?.since ?? performance.now();
+    const loading = phase === undefined ? undefined : { phase, since, elsewhere: true };
+    store.set({ open: canvas.open, editor: canvas.editor, loading, ...(loading && { trouble: undefined }) });
     if (capture) await show(capture);
     if (error) await fail(new RequestError(error.code, error.message, error.data));
     // Nothing was tried yet, as in a page whose server came back.
-    else if (!capture) await open();
+    else if (!capture && !loading) await open();
   }
 
   /** What the source declares, for the states before a trace. */

@@ -23,6 +23,7 @@ const LOOKS: Readonly<Record<string, { look: string; title: string }>> = {
   traceTimeout: { look: "failed", title: "The trace took too long" },
   workerCrashed: { look: "failed", title: "The traced process ended" },
   limitExceeded: { look: "failed", title: "The program is over a limit" },
+  cancelled: { look: "gone", title: "Cancelled" },
   pageGone: { look: "gone", title: "This page is closed" },
   captureGone: { look: "gone", title: "This graph is not held any more" },
   targetNotFound: { look: "gone", title: "The model is not in the source" },
@@ -108,11 +109,13 @@ export function LoadingState({
         <span class="spinner" aria-hidden="true" /> <span class="phase">{loading.phase}</span>{" "}
         <span class="elapsed">{elapsedText(Math.max(0, now - loading.since))}</span>
       </p>
-      <p>
-        <button type="button" onClick={() => actions.cancel()}>
-          Cancel
-        </button>
-      </p>
+      {!loading.elsewhere && (
+        <p>
+          <button type="button" onClick={() => actions.cancel()}>
+            Cancel
+          </button>
+        </p>
+      )}
     </section>
   );
 }
@@ -266,9 +269,11 @@ export function Banner({ state, actions, goTo }: { state: State; actions: Action
     return (
       <div class="banner busy">
         <span class="spinner" aria-hidden="true" /> Tracing again: {loading.phase}
-        <button type="button" onClick={() => actions.cancel()}>
-          Cancel
-        </button>
+        {!loading.elsewhere && (
+          <button type="button" onClick={() => actions.cancel()}>
+            Cancel
+          </button>
+        )}
       </div>
     );
   }

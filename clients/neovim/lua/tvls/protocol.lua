@@ -53,6 +53,7 @@
 ---@field open tvls.OpenParams What to send as `tvls/graph/open` to trace it again.
 ---@field capture? tvls.CaptureInfo The newest capture. A canvas that shows an older one goes on to this one and keeps what is expanded.
 ---@field error? tvls.OpenError Set where the last trace failed, or was not begun. `capture` may be there as well, from before.
+---@field phase? string How far a trace has come that the editor asked for; absent where none runs. Another state follows its end.
 ---@field editor? string Name of the editor that goes to source lines; absent where there is none, as with `tvls open`.
 
 ---@class tvls.CaptureInfo
