@@ -148,12 +148,13 @@ pytest-worker:
 pytest-others:
 	$(BIN)/python -m pytest $(FIRST_HALF:%=--ignore=%) $(APART:%=--ignore=%)
 
-# In a process of its own: Playwright's event loop stays, and other tests need one of theirs.
+# In processes of their own: Playwright's event loop stays, and other tests need one of theirs. What each page looked like
+# at the end of its test is in build/screenshots.
 pytest-canvas:
-	$(BIN)/python -m pytest tests/canvas
+	$(BIN)/python -m pytest tests/canvas --screenshot on --output build/screenshots/canvas
 
 pytest-vscode:
-	$(BIN)/python -m pytest tests/vscode
+	$(BIN)/python -m pytest tests/vscode --screenshot on --output build/screenshots/vscode
 
 bench: env models canvas
 	$(BIN)/python benchmarks/discovery.py
