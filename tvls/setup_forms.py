@@ -15,7 +15,6 @@ from tvls.protocol import types as t
 from tvls.protocol import types_setup as ts
 from tvls.protocol.errors import TvlsError
 from tvls.protocol.types_environment import FrameworkOffer
-from tvls.setup.aliases import with_aliases
 from tvls.setup.changes import set_value
 from tvls.setup.disk import BOM, NO_FILE, read_text, version_of, write_text
 from tvls.setup.draft import all_slots, draft_profile, name_dimensions, value_at
@@ -57,7 +56,6 @@ class Saving:
 def place_of(folder: Path, target: FoundTarget | None, buffers: Mapping[Path, str], source: str | None) -> Place:
     """The place with the text of the open buffer, else of the file. Raises TvlsError."""
     path = folder / SETUP_FILE
-    target = None if target is None else with_aliases(target, source)
     if path in buffers:
         return Place(folder, target, buffers[path], source)
     return Place(folder, target, _text_on_disk(path), source)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tvls.analysis.types import FoundTarget, Parameter
-from tvls.setup.aliases import with_aliases
 from tvls.setup.annotations import Hint, read_annotation
 from tvls.setup.draft import draft_profile
 from tvls.setup.form import State, make_form
@@ -101,30 +100,3 @@ def test_dimensions_of_expressions_follow_from_the_named_ones() -> None:  # R10
     form = make_form(state)
     assert not form.complete
     assert [field.key for field in form.fields if field.error] == ["dimensions.n"]
-
-
-def test_aliases_and_enumerations_of_the_file_are_written_out() -> None:  # R10
-    text = (
-        "from enum import Enum, StrEnum, auto\n"
-        "Array = jax.Array\n"
-        "Image = Float[Array, 'h w 3']\n"
-        "Act = Literal['relu', 'gelu']\n"
-        "class Mode(str, Enum):\n    FAST = 'fast'\n    SLOW = 'slow'\n"
-        "class Level(StrEnum):\n    LOW = auto()\n"
-        "class Plain(Enum):\n    A = 1\n"
-        "Loop = Loop | None\n"
-    )
-    written = with_aliases(
-        target(
-            *(parameter(f"of_{name[:3]}", name) for name in ("Image | None", "'Act'", "Mode", "Level", "Plain")),
-            parameter("last", "Loop"),
-        ),
-        text,
-    )
-    hints = [read_annotation(p.annotation) for p in written.parameters]
-    assert hints[0] == Hint(type="tensor", shape=("?h", "?w", 3), optional=True)
-    assert hints[1] == Hint(type="choice", options=("relu", "gelu"))
-    assert hints[2] == Hint(type="choice", options=("fast", "slow"))
-    assert hints[3] == Hint(type="choice", options=("low",))
-    assert hints[4] == Hint()  # a member is no value of a setup
-    assert with_aliases(target(parameter("x", "int")), "def (") == target(parameter("x", "int"))

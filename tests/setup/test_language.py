@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tvls.analysis.types import FoundTarget, Parameter
+from tvls.analysis.types import Enumeration, FoundTarget, NamedType, Parameter, Record
 from tvls.setup.language.completion import complete
 from tvls.setup.language.cursor import Around
 from tvls.setup.language.definition import definition
@@ -42,10 +42,20 @@ if helper:
 '''
 
 
-def target(name: str, kind: Any, call: list[Parameter], init: list[Parameter]) -> FoundTarget:
+def target(
+    name: str, kind: Any, call: list[Parameter], init: list[Parameter], types: dict[str, NamedType] | None = None
+) -> FoundTarget:
     places = {"line": 1, "column": 0, "end_column": 0, "name_line": 1, "header_end_line": 1, "end_line": 3}
     return FoundTarget(
-        path="/w/m.py", name=name, kind=kind, module="m", root="/w", parameters=call, init_parameters=init, **places
+        path="/w/m.py",
+        name=name,
+        kind=kind,
+        module="m",
+        root="/w",
+        parameters=call,
+        init_parameters=init,
+        types=types or {},
+        **places,
     )
 
 
@@ -63,8 +73,27 @@ TARGETS = [
     target("Net", "flax.nnx", [X], [Parameter("size", "keyword_only", "int"), Parameter("rngs", "keyword_only")]),
     target("net", "jax.function", [X, Parameter("key", "keyword_only")], []),
 ]
+GPT = target(
+    "GPT",
+    "torch.module",
+    [X],
+    [Parameter("config", "positional_or_keyword", "Config", None, {"Config": "c:Config"})],
+    {
+        "c:Config": Record(
+            [
+                Parameter("width", "keyword_only", "int"),
+                Parameter("act", "keyword_only", "Act", "Act.GELU", {"Act": "c:Act"}),
+                Parameter("part", "keyword_only", "Part", "Part()", {"Part": "c:Part"}),
+            ]
+        ),
+        "c:Act": Enumeration(["GELU", "RELU"]),
+        "c:Part": Record([Parameter("size", "keyword_only", "int", "2")]),
+    },
+)
+OF_GPT = '[profiles.a]\nmodel = "m:GPT"\n'
+CONFIG = OF_GPT + '[profiles.a.init.kwargs.config]\nkind = "object"\nclass = "c:Config"\n'
 FILES = {"make.py": read_python(FACTORY_FILE), "tools/other.py": read_python("x = 1\n")}
-WORKSPACE = Workspace(TARGETS, lambda: list(FILES), FILES.get)
+WORKSPACE = Workspace([*TARGETS, GPT], lambda: list(FILES), FILES.get)
 MLP = '[profiles.a]\nmodel = "m:MLP"\n'
 
 
@@ -112,8 +141,13 @@ def labels(text: str) -> list[str]:
         ('[profiles.a]\nmodel = "m:Net"\n[profiles.a.init.kwargs]\n|', ["size"]),
         ('[profiles.a]\ninit.factory = { file = "make.py", callable = "make", kwargs = { |', ["n", "m", "dtype"]),
         ("[|", ["profiles"]),
-        ("[profiles.|", ["mlp", "net", "net"]),
+        ("[profiles.|", ["mlp", "net", "net", "gpt"]),
         ("[profiles.a.|]", ["init", "inputs"]),
+        (CONFIG + "|", ["fields"]),
+        (CONFIG + "fields = { width = 3, | }", ["act", "part"]),
+        (CONFIG + "[profiles.a.init.kwargs.config.fields]\n|", ["width", "act", "part"]),
+        (CONFIG + 'fields.part = { kind = "object", class = "c:Part", fields = { | } }', ["size"]),
+        (CONFIG + "fields.act = { kind = 'enum', |", ["class", "member"]),
     ],
 )  # fmt: skip
 def test_keys_that_a_table_can_have(text: str, offered: list[str]) -> None:  # R9, R10
@@ -124,14 +158,17 @@ def test_keys_that_a_table_can_have(text: str, offered: list[str]) -> None:  # R
     ("text", "offered"),
     [
         ("version = |", ["1"]),
-        ("[profiles.a]\nmodel = |", ["m:MLP", "m:Net", "m:net"]),
-        ('[profiles.a]\nmodel = "m|', ["m:MLP", "m:Net", "m:net"]),
+        ("[profiles.a]\nmodel = |", ["m:MLP", "m:Net", "m:net", "m:GPT"]),
+        ('[profiles.a]\nmodel = "m|', ["m:MLP", "m:Net", "m:net", "m:GPT"]),
+        (OF_GPT + 'init.kwargs.config = { kind = "object", class = "|"', ["c:Config"]),
+        (CONFIG + 'fields.act = { kind = "enum", class = "|" }', ["c:Act"]),
+        (CONFIG + 'fields.act = { kind = "enum", class = "c:Act", member = "|" }', ["GELU", "RELU"]),
         ("[profiles.a]\nframework = '|'", ["jax", "torch"]),
         ("[profiles.a]\nmode = |", ["eval"]),
         ("[profiles.a]\ndevice = |\nseed = 1", ["cpu", "cuda:0", "cuda:1"]),
         ("[profiles.a]\ngrad_enabled = |", ["false"]),
         ("[profiles.a]\ninputs = |", ["{ kwargs = … }", "{ args = […] }", "{ factory = … }"]),
-        ("[profiles.a]\ninputs.args = [{ kind = '|", ["tensor", "tuple", "dict", "none"]),
+        ("[profiles.a]\ninputs.args = [{ kind = '|", ["tensor", "tuple", "dict", "object", "enum", "none"]),
         ("[profiles.a]\ninputs.args = [{ kind = 'tensor', requires_grad = |", ["false", "true"]),
         ("[profiles.a]\ninputs.args = [{ kind = 'tensor', generator = |", list(GENERATORS)),
         ("[profiles.a]\ninputs.args = [{ kind = 'tensor', generator.kind = '|' }]", list(GENERATORS)),
@@ -213,6 +250,10 @@ def test_offered_generators_are_valid_once_their_gaps_are_filled(kind: str) -> N
         ('[profiles.a]\ninit.factory = { file = "ma|ke.py" }', '"make.py"', "`Batch.of`"),
         ('[profiles.a]\ninit.factory = { file = "make.py", callable = "mak|e" }', '"make"', "Makes a batch."),
         ("[profiles.a\nsee|d =", "seed", "default `0`"),
+        (CONFIG + "fields = { wid|th = 3 }", "width", "width: int\n```\nFor making a Config; required"),
+        (CONFIG.replace("c:Config", "c:Con|fig"), '"c:Config"', "class Config(*, width: int, act: Act = Act.GELU"),
+        (CONFIG + "fields.act = { kind = 'enum', class = 'c:A|ct' }", "'c:Act'", "class Act(Enum): GELU, RELU"),
+        (CONFIG.replace("object", "obj|ect"), '"object"', "An object of a dataclass"),
     ],
 )  # fmt: skip
 def test_hover(text: str, about: str, says: str) -> None:  # R9, R10
@@ -221,6 +262,15 @@ def test_hover(text: str, about: str, says: str) -> None:  # R9, R10
     assert found is not None
     assert around.text[found.start : found.end] == about
     assert says in found.markdown
+
+
+def test_an_object_is_written_with_its_class() -> None:  # R10
+    label = '{ kind = "object", class = "c:Config", fields = { … } }'
+    assert written(OF_GPT + "init.kwargs.config = |", label).endswith(label.replace("…", ""))
+    assert written(CONFIG + "fields.act = |", '{ kind = "enum", class = "c:Act", member = "RELU" }')
+    assert written(OF_GPT + "init.kwargs = { | }", "config").endswith(
+        'init.kwargs = { config = { kind = "object", class = "c:Config", fields = {  } } }'
+    )
 
 
 def test_every_key_of_the_format_explains_itself() -> None:

@@ -34,6 +34,7 @@ def captured(call: Any, args: Any) -> dict[str, Any]:
         limits=Limits(),
         frames=frames,
         load_factory=lambda spec: {"args": args, "kwargs": {}},
+        find_class=lambda name, key: object,
         phase=lambda name: nullcontext(),
     )
     document = trace.load_framework("jax").adapter.capture(job)

@@ -8,13 +8,20 @@ import pytest
 
 from tvls.capture.limits import Limits
 from tvls.worker.job import SetupFault
-from tvls.worker.values import Budget, TensorSpec, build, build_call
+from tvls.worker.values import Budget, Making, TensorSpec, build, build_call
 
 TENSOR = {"kind": "tensor", "shape": [2, 3], "dtype": "float32", "generator": {"kind": "full", "value": 1}}
 
 
+def making(budget: Budget) -> Making:
+    def find(name: str, key: str) -> type[Any]:
+        raise SetupFault("setup", f"no {name}", key)
+
+    return Making(budget, lambda spec: spec, find)
+
+
 def built(value: object, limits: Limits | None = None) -> Any:
-    return build(value, "inputs.args[0]", Budget(limits or Limits()), lambda spec: spec)
+    return build(value, "inputs.args[0]", making(Budget(limits or Limits())))
 
 
 @pytest.mark.parametrize("value", [None, True, False, 0, -3, 1.5, float("inf"), "", "kind", [], {}])
@@ -32,9 +39,7 @@ def test_containers_keep_their_structure() -> None:
 
 
 def test_tensor_carries_its_place() -> None:
-    call = build_call(
-        {"args": [[TENSOR]], "kwargs": {"x": {"y": TENSOR}}}, "inputs", Budget(Limits()), lambda spec: spec
-    )
+    call = build_call({"args": [[TENSOR]], "kwargs": {"x": {"y": TENSOR}}}, "inputs", making(Budget(Limits())))
     assert call.args[0][0] == TensorSpec("inputs.args[0][0]", (2, 3), "float32", False, {"kind": "full", "value": 1})
     assert call.kwargs["x"]["y"].key == "inputs.kwargs.x.y"
 
@@ -42,7 +47,7 @@ def test_tensor_carries_its_place() -> None:
 def test_zero_elements_and_scalars_are_arrays_too() -> None:
     budget = Budget(Limits())
     for shape in ([], [0], [3, 0, 2]):
-        build({**TENSOR, "shape": shape}, "x", budget, lambda spec: spec)
+        build({**TENSOR, "shape": shape}, "x", making(budget))
     assert (budget.arrays, budget.elements) == (3, 1)
 
 
@@ -94,5 +99,5 @@ def test_limits_are_exact() -> None:
 @pytest.mark.parametrize("described", [{"args": 3}, {"kwargs": []}])
 def test_call_of_the_wrong_form(described: dict[str, Any]) -> None:
     with pytest.raises(SetupFault) as fault:
-        build_call(described, "inputs", Budget(Limits()), lambda spec: spec)
+        build_call(described, "inputs", making(Budget(Limits())))
     assert fault.value.key == f"inputs.{next(iter(described))}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tvls.analysis.types import ParameterKind
 
@@ -114,6 +115,8 @@ class Assign:
     names: tuple[str, ...]
     value: Value
     place: Place
+    type: Span | None = None
+    """The expression, where it is one that annotations may use: `Shape = tuple[int, ...]`."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -211,6 +214,9 @@ class _Reader:
                 ops.append(Branch((Arm(tuple(body)),), exhaustive=False))
             case ast.Match():
                 ops.append(Branch(tuple(Arm(tuple(self.block(case.body))) for case in node.cases), exhaustive=False))
+            case _ if node.__class__.__name__ == "TypeAlias":  # which an `ast` before 3.12 does not have
+                alias: Any = node
+                self.assignment([alias.name], alias.value, node, ops)
             case _:
                 pass
 
@@ -247,7 +253,11 @@ class _Reader:
         if "__all__" in plain and value is not None:
             ops.append(Exports(_strings(value), extend=False))
         if plain:
-            ops.append(Assign(tuple(plain), self.value(value), place))
+            ops.append(Assign(tuple(plain), self.value(value), place, self.type(value)))
+
+    def type(self, value: ast.expr | None) -> Span | None:
+        written = isinstance(value, ast.Subscript | ast.BinOp | ast.Name | ast.Attribute)
+        return self.span(value) if written and not self.in_class else None
 
     # --- values ---
 

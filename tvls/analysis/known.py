@@ -26,6 +26,10 @@ ROOT_CLASSES: dict[str, TargetKind] = {
     "equinox.Module": "jax.function",  # a function of arrays, with arrays in it; in Equinox's own source there are none
 }
 
+ENUMERATIONS = frozenset(f"enum.{name}" for name in "Enum IntEnum StrEnum Flag IntFlag ReprEnum".split())
+RECORDS = frozenset({"typing.NamedTuple", "typing_extensions.NamedTuple", "flax.struct.PyTreeNode"})
+"""Classes whose subclasses have their annotated names as parameters of the constructor, as dataclasses have."""
+
 _OTHER_CLASSES: dict[str, TargetKind] = {
     "flax.nnx.bridge.Module": "flax.nnx",
     "flax.nnx.bridge.ToNNX": "flax.nnx",

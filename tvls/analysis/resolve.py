@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tvls.analysis import known
@@ -42,6 +42,9 @@ _LONGEST_NAME = 1000
 
 _MOST_BASES = 200
 """Classes of the workspace that one class is followed to."""
+
+_MOST_IMPORTS = 100
+"""Imports that the name of a type is followed through."""
 
 Denotation = Library | Module | Class | Function | Called | Assigned
 
@@ -189,6 +192,41 @@ class Resolver:
             found = self._homes[path] = home(self.files, path, self.roots, scope.imports if scope else ())
         return found
 
+    # --- types ---
+
+    def type_places(self, name: Dotted, path: str) -> Iterator[tuple[str, str]]:
+        """Where the name of a type is assigned, by file and name, as the file at `path` sees it: through imports."""
+        yield from self._type_places(name, path, set())
+
+    def _type_places(self, name: Dotted, path: str, seen: set[tuple[str, Dotted]]) -> Iterator[tuple[str, str]]:
+        followed = (path, name) not in seen and len(seen) < _MOST_IMPORTS and path.endswith(".py")
+        scope = self.scope(path) if followed else None
+        if scope is None:
+            return
+        seen.add((path, name))
+        first, *rest = name
+        bound = scope.names.get(first)
+        if not rest and first in scope.types:
+            yield path, first
+        for binding in bound or ():
+            if not isinstance(binding, Imported):
+                continue
+            source = Imported(binding.path, binding.module, None, binding.level)
+            inner = tuple(rest) if binding.name is None else (binding.name, *rest)
+            yield from self._type_places_in(source, inner, path, seen)
+            if binding.name is not None and rest:  # a submodule
+                yield from self._type_places_in(binding, tuple(rest), path, seen)
+        for star in reversed(scope.stars if bound is None else ()):
+            yield from self._type_places_in(star, name, path, seen)
+
+    def _type_places_in(
+        self, source: Imported, name: Dotted, path: str, seen: set[tuple[str, Dotted]]
+    ) -> Iterator[tuple[str, str]]:
+        for module in self._resolve(source) if name else ():
+            if isinstance(module, Module):
+                self._depends(path, module.path)
+                yield from self._type_places(name, module.path, seen)
+
     # --- classes ---
 
     def canonical(self, binding: Class | Function) -> str:
@@ -297,6 +335,13 @@ class Resolver:
                     return owner, found.fact
         return None
 
+    def has_base(self, binding: Class, names: Container[str]) -> bool:
+        """Whether one of these classes of libraries is among the bases of a class of the workspace."""
+        bases = (base for owner in self.ancestry(binding) for base in owner.bases)
+        return any(
+            isinstance(found, Library) and found.name in names for base in bases for found in self.denotations(base)
+        )
+
     def is_dataclass(self, binding: Class) -> bool:
         names = {d.name for b in binding.decorators for d in self._heads(b) if isinstance(d, Library)}
         return any(name.rpartition(".")[2] in {"dataclass", "define", "frozen", "attrs"} for name in names)
@@ -347,10 +392,11 @@ class Resolver:
         return any(
             known.is_operation(self.library_name(found), called)
             for name, called in binding.fact.uses
-            for found in self._used(name, local, scope, binding.path)
+            for found in self.named(name, local, scope, binding.path)
         )
 
-    def _used(self, name: Dotted, local: dict[str, Bindings], scope: Scope, path: str) -> list[Denotation]:
+    def named(self, name: Dotted, local: Mapping[str, Bindings], scope: Scope, path: str) -> list[Denotation]:
+        """What a dotted name denotes; `local` are names that hide those of the module."""
         first, *rest = name
         bindings = local.get(first)
         if bindings is None:

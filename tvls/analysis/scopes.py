@@ -17,6 +17,7 @@ from tvls.analysis.facts import (
     Import,
     Op,
     Place,
+    Span,
     Star,
     Value,
 )
@@ -100,6 +101,10 @@ class Assigned:
 Binding = Imported | Member | Called | Function | Class | Assigned
 
 
+TypePlace = tuple[int, Span]
+"""The line that the span counts from, and the span."""
+
+
 @dataclass(slots=True)
 class Scope:
     """Names of a module after it has run. `stars` are the modules whose names it also has, the latest last."""
@@ -110,6 +115,8 @@ class Scope:
     """`__all__`, where it is written out."""
     imports: tuple[tuple[str, int], ...]
     """Modules (and levels) imported at the top level."""
+    types: dict[str, TypePlace]
+    """Names that are assigned what may be a type."""
 
 
 def scope_of(path: str, chunks: Iterable[Chunk]) -> Scope:
@@ -122,6 +129,7 @@ def scope_of(path: str, chunks: Iterable[Chunk]) -> Scope:
         builder.stars,
         None if builder.exports is None else frozenset(builder.exports),
         tuple(dict.fromkeys(builder.imports)),
+        builder.types,
     )
 
 
@@ -143,6 +151,7 @@ class _Builder:
         self.starred: dict[Star, Imported] = {}
         self.exports: list[str] | None = None
         self.imports: list[tuple[str, int]] = outer.imports if outer else []
+        self.types: dict[str, TypePlace] = {}
 
     def run(self, ops: Iterable[Op]) -> None:
         for op in ops:
@@ -203,6 +212,10 @@ class _Builder:
     def assign(self, op: Assign) -> None:
         value = op.value
         for name in op.names:
+            if op.type is not None:
+                self.types[name] = (self.line, op.type)
+            else:
+                self.types.pop(name, None)
             bound = self.value(value)
             if self.too_long(name):
                 self.layers[-1][name] = ()

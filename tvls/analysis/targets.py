@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from tvls.analysis import known
-from tvls.analysis.facts import FieldFact, FunctionFact, ParameterFact, Place, Span
+from tvls.analysis.facts import Place
+from tvls.analysis.parameters import CALL_METHOD, Texts, init_parameters, method_parameters, parameters
 from tvls.analysis.resolve import Library, Resolver
 from tvls.analysis.scopes import Assigned, Bindings, Called, Class, Function, Scope
 from tvls.analysis.types import FoundTarget, Parameter
 from tvls.capture.document import TargetKind
 
-CALL_METHOD: dict[TargetKind, str] = {
-    "jax.function": "__call__",  # of an Equinox module
-    "flax.linen": "__call__",
-    "flax.nnx": "__call__",
-    "torch.module": "forward",
-}
-
 _KEYWORD = re.compile(rb"(?:async\s+)?(?:def|class)\s+(?=[^\s\\])")
-
-
-class Texts:
-    """Source text of spans, over files."""
-
-    def __init__(self, resolver: Resolver, lines: Callable[[str], list[str]]) -> None:
-        self.resolver = resolver
-        self.lines = lines
-
-    def span(self, path: str, offset: int, span: Span | None) -> str | None:
-        if span is None:
-            return None
-        lines = self.lines(path)
-        first, start, last, end = span
-        if first == last:
-            return _cut(lines[first + offset], start, end)
-        parts = [_cut(lines[first + offset], start, None)]
-        parts += lines[first + offset + 1 : last + offset]
-        parts.append(_cut(lines[last + offset], 0, end))
-        return " ".join(part.strip() for part in parts)
-
-
-def _cut(line: str, start: int, end: int | None) -> str:
-    return (
-        line[start:end] if line.isascii() else line.encode(errors="surrogatepass")[start:end].decode(errors="replace")
-    )
 
 
 def targets_of(path: str, scope: Scope, resolver: Resolver, texts: Texts) -> list[FoundTarget]:
@@ -84,8 +52,8 @@ def _assigned(binding: Assigned, resolver: Resolver, texts: Texts) -> Iterator[F
     lambdas = [f for f in binding.value if isinstance(f, Function)]
     if any(resolver.is_program(f) for f in lambdas) or _makes_program(binding.value, resolver):
         inner = _wrapped(binding.value, resolver)
-        parameters = _parameters(inner.path, inner.line, inner.fact.parameters, texts) if inner else []
-        yield _found(binding.path, binding.qualname, "jax.function", binding.line, binding.place, texts, parameters)
+        taken = parameters(inner.path, inner.line, inner.fact.parameters, texts) if inner else []
+        yield _found(binding.path, binding.qualname, "jax.function", binding.line, binding.place, texts, taken)
 
 
 def _makes_program(value: Bindings, resolver: Resolver) -> bool:
@@ -127,8 +95,8 @@ def _class(binding: Class, resolver: Resolver, texts: Texts) -> Iterator[FoundTa
         and resolver.root_kind(binding) is None
         and (kind != "jax.function" or _is_called(binding, resolver))
     ):
-        call = _method_parameters(binding, CALL_METHOD[kind], resolver, texts)
-        init = _init_parameters(binding, kind, resolver, texts)
+        call = method_parameters(binding, CALL_METHOD[kind], resolver, texts)
+        init = init_parameters(binding, kind, resolver, texts)
         found = _found(binding.path, binding.qualname, kind, binding.line, binding.fact.place, texts, call, init)
         more = kind == "flax.linen" and resolver.has_outside_base(binding)
         yield msgspec.structs.replace(found, more_init_parameters=True) if more else found
@@ -145,74 +113,8 @@ def _is_called(binding: Class, resolver: Resolver) -> bool:
 
 def _function(binding: Function, texts: Texts) -> FoundTarget:
     fact = binding.fact
-    parameters = _parameters(binding.path, binding.line, fact.parameters, texts)
-    return _found(binding.path, binding.qualname, "jax.function", binding.line, fact.place, texts, parameters)
-
-
-# --- parameters ------------------------------------------------------------------------------------------------------
-
-
-def _parameters(path: str, offset: int, facts: Iterable[ParameterFact], texts: Texts) -> list[Parameter]:
-    return [
-        Parameter(f.name, f.kind, texts.span(path, offset, f.annotation), texts.span(path, offset, f.default))
-        for f in facts
-    ]
-
-
-def _without_self(fact: FunctionFact) -> tuple[ParameterFact, ...]:
-    first = fact.parameters[:1]
-    return fact.parameters[1:] if first and first[0].kind.startswith("positional") else fact.parameters
-
-
-def _method_parameters(binding: Class, name: str, resolver: Resolver, texts: Texts) -> list[Parameter]:
-    if (found := resolver.method(binding, name)) is None:
-        return []
-    owner, fact = found
-    return _parameters(owner.path, owner.line, _without_self(fact), texts)
-
-
-def _init_parameters(binding: Class, kind: TargetKind, resolver: Resolver, texts: Texts) -> list[Parameter]:
-    if kind == "flax.linen":
-        return _fields(binding, resolver, texts, own_only_of_dataclasses=False)
-    for owner in resolver.ancestry(binding):
-        if "__init__" in owner.members:
-            return _method_parameters(owner, "__init__", resolver, texts)
-        if resolver.is_dataclass(owner):
-            return _fields(owner, resolver, texts, own_only_of_dataclasses=True)
-    if kind == "jax.function":  # every Equinox module is a dataclass
-        return _fields(binding, resolver, texts, own_only_of_dataclasses=False)
-    return []
-
-
-def _fields(binding: Class, resolver: Resolver, texts: Texts, own_only_of_dataclasses: bool) -> list[Parameter]:
-    """Dataclass fields, inherited ones first; a field that is declared again keeps its first place."""
-    fields: dict[str, tuple[Class, FieldFact]] = {}
-    for owner in reversed(resolver.ancestry(binding)):
-        if own_only_of_dataclasses and not resolver.is_dataclass(owner):
-            continue
-        if not own_only_of_dataclasses and resolver.kind(owner) is None and not resolver.is_dataclass(owner):
-            continue  # annotations of a plain mixin make no fields
-        if resolver.root_kind(owner) is not None:
-            continue
-        for fact in owner.fact.fields:
-            if fact.class_variable:
-                fields.pop(fact.name, None)
-            else:
-                fields[fact.name] = (owner, fact)
-    return [
-        Parameter(
-            fact.name,
-            "keyword_only" if fact.keyword_only or owner.fact.keyword_only else "positional_or_keyword",
-            texts.span(owner.path, owner.line, fact.annotation),
-            _default(fact, texts.span(owner.path, owner.line, fact.default)),
-        )
-        for owner, fact in fields.values()
-        if fact.name not in {"parent", "name"}
-    ]
-
-
-def _default(fact: FieldFact, text: str | None) -> str | None:
-    return f"{text}()" if text is not None and fact.factory else text
+    taken = parameters(binding.path, binding.line, fact.parameters, texts)
+    return _found(binding.path, binding.qualname, "jax.function", binding.line, fact.place, texts, taken)
 
 
 # --- places ----------------------------------------------------------------------------------------------------------
@@ -225,8 +127,8 @@ def _found(
     offset: int,
     place: Place,
     texts: Texts,
-    parameters: list[Parameter],
-    init_parameters: list[Parameter] | None = None,
+    call: list[Parameter],
+    init: list[Parameter] | None = None,
 ) -> FoundTarget:
     lines = texts.lines(path)
     short = qualname.rpartition(".")[2]
@@ -253,8 +155,9 @@ def _found(
         name_line=name_line + 1,
         header_end_line=_header_end(lines, offset, place) + 1,
         end_line=offset + place.end_line + 1,
-        parameters=parameters,
-        init_parameters=init_parameters or [],
+        parameters=call,
+        init_parameters=init or [],
+        types=texts.types.reachable([*call, *(init or [])]),
     )
 
 

@@ -11,13 +11,34 @@ from tvls.capture.document import TargetKind
 ParameterKind = Literal["positional_only", "positional_or_keyword", "var_positional", "keyword_only", "var_keyword"]
 
 
-class Parameter(msgspec.Struct, frozen=True):
-    """One parameter as written; `annotation` and `default` are source text."""
+class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One parameter as written; `annotation` and `default` are source text.
+
+    Type aliases of the workspace are written out in annotations.
+    """
 
     name: str
     kind: ParameterKind
     annotation: str | None = None
     default: str | None = None
+    names: dict[str, str] = {}
+    """Names in the annotation or default that are types of the workspace, by what `FoundTarget.types` calls those."""
+
+
+class Enumeration(msgspec.Struct, frozen=True, tag="enumeration"):
+    """A class of the workspace that is an `enum.Enum`."""
+
+    members: list[str]
+
+
+class Record(msgspec.Struct, frozen=True, tag="record"):
+    """A class of the workspace that holds values: a dataclass or a named tuple."""
+
+    parameters: list[Parameter]
+    """Of its constructor."""
+
+
+NamedType = Enumeration | Record
 
 
 class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +67,8 @@ class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Of the construction: dataclass fields (Linen), `__init__` without `self` (NNX, Torch). Empty for functions."""
     more_init_parameters: bool = False
     """A base that is not in the workspace, such as `nn.Conv`, may add fields that are not listed."""
+    types: dict[str, NamedType] = {}
+    """Types of the workspace that its parameters, or the parameters of one of these, may take: by `module:qualname`."""
     discovered: bool = True
     """False for a definition that discovery takes for no model, and somebody named all the same."""
 

@@ -239,13 +239,14 @@ def _error_at(form: ts.SetupForm, key: str) -> str | None:
 
 
 def _find(form: ts.SetupForm, name: str) -> str | None:
-    """The key that a name on the command line means: a key, the name of a parameter or dimension, or `x.shape`."""
+    """The key that a name on the command line means: a key, the name of a parameter or dimension, `x.shape`, or
+    `config.width`."""
     if any(field.key == name for field in form.fields):
         return name
     own, dot, rest = name.partition(".")
     named = [field.key for field in form.fields if not field.parent and field.label == own]
     if len(named) == 1:
-        return f"{named[0]}{dot}{rest}"
+        return _inside(form, named[0], rest) or f"{named[0]}{dot}{rest}"
     if len(named) > 1:
         raise TvlsError(
             "setupInvalid", f"{own!r} may mean {' or '.join(named)}.", f"Write --set {named[0]}{dot}{rest}=VALUE."
@@ -254,6 +255,16 @@ def _find(form: ts.SetupForm, name: str) -> str | None:
     if re.match(r"(init|inputs)\.", name):
         return name
     return f"{more[0]}.kwargs.{name}" if len(more) == 1 and own.isidentifier() else None
+
+
+def _inside(form: ts.SetupForm, key: str, rest: str) -> str | None:
+    """The key of a part of a field, by the labels that lead there."""
+    found: str | None = key
+    for label in rest.split(".") if rest else ():
+        found = next((field.key for field in form.fields if field.parent == found and field.label == label), None)
+        if found is None:
+            return None
+    return found
 
 
 def _names(form: ts.SetupForm) -> list[str]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any, Final, Literal, cast
 
 import msgspec
 
+from tvls.analysis.types import Enumeration, NamedType, Record
+from tvls.setup.kinds import ParameterLike, value_kind
 from tvls.setup.placeholders import UNKNOWN
 
-HintType = Literal["integer", "number", "boolean", "string", "choice", "tensor", "list", "tuple", "table", "value"]
+HintType = Literal[
+    "integer", "number", "boolean", "string", "choice", "tensor", "list", "tuple", "table", "object", "value"
+]
 
 
 class Hint(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +33,14 @@ class Hint(msgspec.Struct, frozen=True, kw_only=True):
     """Why no setup value can be given: a function, an object of a class."""
     items: tuple[Hint, ...] = ()
     """Of a tuple, by position; of a list, the one of every item."""
+    classes: tuple[str, ...] = ()
+    """Of an object or a member of an enumeration: the classes that it may be of."""
+
+    def of_item(self, part: str | int) -> Hint:
+        """Of one item of a container."""
+        if self.type == "tuple" and isinstance(part, int) and len(self.items) > 1:
+            return self.items[part] if part < len(self.items) else Hint()
+        return self.items[0] if self.items else Hint()
 
 
 _DTYPES: Final = {
@@ -60,34 +73,157 @@ _PLAIN: Final[dict[str, HintType]] = {
 }
 _LISTS: Final = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence"})
 _TABLES: Final = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "FrozenDict"})
-_THROUGH: Final = frozenset({"Annotated", "Final", "Required", "NotRequired", "ReadOnly"})
+_THROUGH: Final = frozenset({"Annotated", "Final", "InitVar", "Required", "NotRequired", "ReadOnly"})
 _CALLABLES: Final = frozenset({"Callable", "Initializer", "FunctionType"})
 
 
-def read_annotation(text: str | None) -> Hint:
-    """What the annotation `text` says; an empty hint where it says nothing that is understood."""
+def read_annotation(
+    text: str | None, names: Mapping[str, str] | None = None, types: Mapping[str, NamedType] | None = None
+) -> Hint:
+    """What the annotation `text` says; an empty hint where it says nothing that is understood.
+
+    `names` are the names in it that mean one of `types`.
+    """
     if text is None:
         return Hint()
     try:
-        return _read(ast.parse(text.strip(), mode="eval").body)
+        return _Reader(names or {}, types or {}).read(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, RecursionError):
         return Hint()
 
 
-def _read(node: ast.expr) -> Hint:
-    match node:
-        case ast.Constant(value=None):
-            return Hint(optional=True)
-        case ast.Constant(value=str() as text):
-            return _read(ast.parse(text.strip(), mode="eval").body)
-        case ast.BinOp(op=ast.BitOr()):
-            return _union(_operands(node))
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return _name(name)
-        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
-            return _subscript(name, list(inner.elts) if isinstance(inner, ast.Tuple) else [inner])
-        case _:
-            return Hint()
+def hint_of(parameter: ParameterLike, types: Mapping[str, NamedType]) -> Hint:
+    """What annotation, default and name say of a parameter; `types` are those of the workspace that it may name."""
+    hint = read_annotation(parameter.annotation, parameter.names, types)
+    default = literal(parameter.default)
+    if parameter.annotation is None:
+        match default:
+            case bool():
+                hint = Hint(type="boolean")
+            case int():
+                hint = Hint(type="integer")
+            case float():
+                hint = Hint(type="number")
+            case str():
+                hint = Hint(type="string")
+            case {"kind": "tuple"}:
+                hint = Hint(type="tuple")
+            case list():
+                hint = Hint(type="list")
+            case _:
+                made = _made(parameter)
+                hint = Hint(type="object", classes=(made,)) if isinstance(types.get(made), Record) else hint
+    if hint.type == "value" and not hint.only_factory and value_kind(parameter) == "tensor":
+        hint = msgspec.structs.replace(hint, type="tensor")
+    optional = hint.optional or default == {"kind": "none"}
+    return msgspec.structs.replace(hint, optional=optional)
+
+
+def _made(parameter: ParameterLike) -> str:
+    """The class of the workspace that the default makes an object of."""
+    return parameter.names.get((parameter.default or "").partition("(")[0].strip(), "")
+
+
+class _Reader:
+    def __init__(self, names: Mapping[str, str], types: Mapping[str, NamedType]) -> None:
+        self.names = names
+        self.types = types
+
+    def read(self, node: ast.expr) -> Hint:
+        match node:
+            case ast.Constant(value=None):
+                return Hint(optional=True)
+            case ast.Constant(value=str() as text):
+                return self.read(ast.parse(text.strip(), mode="eval").body)
+            case ast.BinOp(op=ast.BitOr()):
+                return self.union(_operands(node))
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return self.of_workspace(ast.unparse(node)) or self.name(name)
+            case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name) as generic, slice=inner):
+                parts = list(inner.elts) if isinstance(inner, ast.Tuple) else [inner]
+                return self.of_workspace(ast.unparse(generic)) or self.subscript(name, parts)
+            case _:
+                return Hint()
+
+    def union(self, parts: list[ast.expr]) -> Hint:
+        hints = [self.read(part) for part in parts]
+        optional = any(hint.optional for hint in hints)
+        told = [hint for hint in hints if not (hint.optional and hint == Hint(optional=True))]
+        if told and all(hint.type == told[0].type for hint in told) and told[0].type in ("choice", "object"):
+            options = tuple(option for hint in told for option in hint.options)
+            classes = tuple(name for hint in told for name in hint.classes)
+            return Hint(type=told[0].type, options=options, classes=classes, optional=optional)
+        tensor = next((hint for hint in told if hint.type == "tensor"), None)
+        if tensor is not None:  # `Array | float`: a shape can be stated
+            return msgspec.structs.replace(tensor, optional=optional)
+        if {hint.type for hint in told} == {"integer", "number"}:
+            return Hint(type="number", optional=optional)
+        if len(told) == 1:
+            return msgspec.structs.replace(told[0], optional=optional)
+        if told and all(hint.only_factory for hint in told):
+            return Hint(optional=optional, only_factory=told[0].only_factory)
+        options = tuple(option for hint in told for option in hint.options)
+        return Hint(optional=optional, options=options)  # `Activation | str`
+
+    def name(self, name: str) -> Hint:
+        if name in _PLAIN:
+            return Hint(type=_PLAIN[name])
+        if name in _KEYS:
+            return Hint(type="tensor", shape=(), dtype="key<fry>")
+        if name == "Scalar":
+            return Hint(type="tensor", shape=())
+        if name in _ARRAYS or name in _TYPED_ARRAYS:
+            return Hint(type="tensor", dtype=_TYPED_ARRAYS.get(name))
+        if name in _LISTS:
+            return Hint(type="list")
+        if name in {"tuple", "Tuple"}:
+            return Hint(type="tuple")
+        if name in _TABLES:
+            return Hint(type="table")
+        if name in _CALLABLES:
+            return Hint(only_factory="a function")
+        return Hint(only_factory=f"an object of {name}") if _is_class(name) else Hint()
+
+    def subscript(self, name: str, parts: list[ast.expr]) -> Hint:
+        if name == "Literal":
+            values = tuple(part.value for part in parts if isinstance(part, ast.Constant))
+            options = tuple(value for value in values if isinstance(value, str | int | float | bool))
+            return Hint(type="choice", options=options, optional=None in values)
+        if name == "Optional":
+            return self.union([*parts, ast.Constant(None)])
+        if name == "Union":
+            return self.union(parts)
+        if name in _THROUGH:
+            return self.read(parts[0])
+        exact = _EXACT.fullmatch(name)
+        if name in _DTYPES or exact or _WIDE.fullmatch(name):
+            dtype = _DTYPES.get(name) or (name.lower() if exact else None)
+            return Hint(type="tensor", shape=_dimensions(parts), dtype=dtype or _USUAL.get(name))
+        if name in _ARRAYS:
+            return Hint(type="tensor")
+        if name in _LISTS:
+            return Hint(type="list", items=(self.read(parts[0]),))
+        if name in {"tuple", "Tuple"}:
+            match parts:
+                case [item, ast.Constant(value=value)] if value is ...:
+                    return Hint(type="tuple", items=(self.read(item),))
+                case _:
+                    return Hint(type="tuple", items=tuple(self.read(part) for part in parts))
+        if name in _TABLES:
+            return Hint(type="table", items=(self.read(parts[-1]),))
+        return Hint(only_factory="a function") if name in _CALLABLES else Hint()
+
+    def of_workspace(self, word: str) -> Hint | None:
+        """Of a dataclass, named tuple or enumeration of the workspace."""
+        name = self.names.get(word, "")
+        match self.types.get(name):
+            case None:
+                return None
+            case Enumeration(members=members):
+                options = tuple({"kind": "enum", "class": name, "member": member} for member in members)
+                return Hint(type="choice", options=options, classes=(name,))
+            case _:
+                return Hint(type="object", classes=(name,))
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:
@@ -102,77 +238,9 @@ def _operands(node: ast.expr) -> list[ast.expr]:
     return found
 
 
-def _union(parts: list[ast.expr]) -> Hint:
-    hints = [_read(part) for part in parts]
-    optional = any(hint.optional for hint in hints)
-    told = [hint for hint in hints if not (hint.optional and hint == Hint(optional=True))]
-    if told and all(hint.type == "choice" for hint in told):
-        return Hint(type="choice", options=tuple(o for hint in told for o in hint.options), optional=optional)
-    tensor = next((hint for hint in told if hint.type == "tensor"), None)
-    if tensor is not None:  # `Array | float`: a shape can be stated
-        return msgspec.structs.replace(tensor, optional=optional)
-    if {hint.type for hint in told} == {"integer", "number"}:
-        return Hint(type="number", optional=optional)
-    if len(told) == 1:
-        return msgspec.structs.replace(told[0], optional=optional)
-    if told and all(hint.only_factory for hint in told):
-        return Hint(optional=optional, only_factory=told[0].only_factory)
-    return Hint(optional=optional)
-
-
-def _name(name: str) -> Hint:
-    if name in _PLAIN:
-        return Hint(type=_PLAIN[name])
-    if name in _KEYS:
-        return Hint(type="tensor", shape=(), dtype="key<fry>")
-    if name == "Scalar":
-        return Hint(type="tensor", shape=())
-    if name in _ARRAYS or name in _TYPED_ARRAYS:
-        return Hint(type="tensor", dtype=_TYPED_ARRAYS.get(name))
-    if name in _LISTS:
-        return Hint(type="list")
-    if name in {"tuple", "Tuple"}:
-        return Hint(type="tuple")
-    if name in _TABLES:
-        return Hint(type="table")
-    if name in _CALLABLES:
-        return Hint(only_factory="a function")
-    return Hint(only_factory=f"an object of {name}") if _is_class(name) else Hint()
-
-
 def _is_class(name: str) -> bool:
     """Whether a name is one of a class of settings or of modules, by its form: such as `GPTConfig`, `Module`."""
     return bool(re.search(r"(Config|Configuration|Module|Settings|Hyperparameters|HParams|Args)$", name))
-
-
-def _subscript(name: str, parts: list[ast.expr]) -> Hint:
-    if name == "Literal":
-        values = tuple(part.value for part in parts if isinstance(part, ast.Constant))
-        options = tuple(value for value in values if isinstance(value, str | int | float | bool))
-        return Hint(type="choice", options=options, optional=None in values)
-    if name == "Optional":
-        return _union([*parts, ast.Constant(None)])
-    if name == "Union":
-        return _union(parts)
-    if name in _THROUGH:
-        return _read(parts[0])
-    exact = _EXACT.fullmatch(name)
-    if name in _DTYPES or exact or _WIDE.fullmatch(name):
-        dtype = _DTYPES.get(name) or (name.lower() if exact else None)
-        return Hint(type="tensor", shape=_dimensions(parts), dtype=dtype or _USUAL.get(name))
-    if name in _ARRAYS:
-        return Hint(type="tensor")
-    if name in _LISTS:
-        return Hint(type="list", items=(_read(parts[0]),))
-    if name in {"tuple", "Tuple"}:
-        match parts:
-            case [item, ast.Constant(value=value)] if value is ...:
-                return Hint(type="tuple", items=(_read(item),))
-            case _:
-                return Hint(type="tuple", items=tuple(_read(part) for part in parts))
-    if name in _TABLES:
-        return Hint(type="table", items=(_read(parts[-1]),))
-    return Hint(only_factory="a function") if name in _CALLABLES else Hint()
 
 
 def _dimensions(parts: list[ast.expr]) -> tuple[int | str, ...] | None:

@@ -9,9 +9,10 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from tvls.setup.annotations import Hint, literal, read_annotation
+from tvls.setup.annotations import Hint, hint_of
 from tvls.setup.keys import Key, show_key
-from tvls.setup.kinds import ParameterLike, value_kind
+from tvls.setup.kinds import ParameterLike
+from tvls.setup.objects import Types, fields_of, make_object, object_in
 from tvls.setup.placeholders import UNKNOWN, ask
 from tvls.setup.required import TargetLike, framework_of, is_supplied
 
@@ -32,32 +33,6 @@ class Slot(msgspec.Struct, frozen=True):
     """The profile has a value there."""
 
 
-def hint_of(parameter: ParameterLike) -> Hint:
-    """What annotation, default and name say of a parameter."""
-    hint = read_annotation(parameter.annotation)
-    default = literal(parameter.default)
-    if parameter.annotation is None:
-        match default:
-            case bool():
-                hint = Hint(type="boolean")
-            case int():
-                hint = Hint(type="integer")
-            case float():
-                hint = Hint(type="number")
-            case str():
-                hint = Hint(type="string")
-            case {"kind": "tuple"}:
-                hint = Hint(type="tuple")
-            case list():
-                hint = Hint(type="list")
-            case _:
-                pass
-    if hint.type == "value" and not hint.only_factory and value_kind(parameter) == "tensor":
-        hint = msgspec.structs.replace(hint, type="tensor")
-    optional = hint.optional or default == {"kind": "none"}
-    return msgspec.structs.replace(hint, optional=optional)
-
-
 def slots(target: TargetLike, part: str, call: dict[str, Any]) -> Iterator[Slot]:
     """Parameters of the construction (`init`) or of the call (`inputs`), each with its place in the profile.
 
@@ -74,7 +49,7 @@ def slots(target: TargetLike, part: str, call: dict[str, Any]) -> Iterator[Slot]
         if is_supplied(parameter, (part,), target) and parameter.name not in kwargs:
             continue
         index = next((i for i, p in enumerate(positional) if p is parameter), None)
-        hint = hint_of(parameter)
+        hint = hint_of(parameter, target.types)
         if index is not None and index < len(args):
             yield Slot(parameter, (part, "args", index), hint, True)
         elif parameter.name in kwargs and parameter.kind != "positional_only":
@@ -97,7 +72,7 @@ def draft_profile(target: TargetLike) -> tuple[dict[str, Any], set[str]]:
         for slot in slots(target, part, call):
             if slot.parameter.default is not None:
                 continue
-            value = _drafted(slot.hint, slot.parameter.name, slot.key, assumed)
+            value = drafted(slot.hint, slot.parameter.name, slot.key, target.types, assumed)
             if slot.key[1] == "args":
                 call["args"].append(value)
             else:
@@ -115,7 +90,10 @@ def draft_profile(target: TargetLike) -> tuple[dict[str, Any], set[str]]:
     }, assumed
 
 
-def _drafted(hint: Hint, name: str, key: Key, assumed: set[str]) -> Any:
+def drafted(
+    hint: Hint, name: str, key: Key, types: Types, assumed: set[str], inside: frozenset[str] = frozenset()
+) -> Any:
+    """What is known of a value; `inside` are the classes of the objects around it."""
     if hint.type == "tensor":
         return _drafted_tensor(hint, name, key, assumed)
     if hint.type == "tuple" and hint.items and all(item.type == "tensor" for item in hint.items):
@@ -123,7 +101,23 @@ def _drafted(hint: Hint, name: str, key: Key, assumed: set[str]) -> Any:
         return {"kind": "tuple", "items": items}
     if hint.type == "choice" and len(hint.options) == 1 and not hint.optional:
         return hint.options[0]
+    if hint.type == "object" and len(hint.classes) == 1 and not hint.optional and hint.classes[0] not in inside:
+        return drafted_object(hint.classes[0], key, types, assumed, inside)
     return ask()
+
+
+def drafted_object(
+    name: str, key: Key, types: Types, assumed: set[str], inside: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """An object with the fields that its class has no default for."""
+    fields = {
+        field.name: drafted(
+            hint_of(field, types), field.name, (*key, "fields", field.name), types, assumed, inside | {name}
+        )
+        for field in fields_of(types, name)
+        if field.default is None
+    }
+    return make_object(name, fields)
 
 
 def _drafted_tensor(hint: Hint, name: str, key: Key, assumed: set[str]) -> dict[str, Any]:
@@ -181,10 +175,29 @@ def name_dimensions(target: TargetLike, table: dict[str, Any]) -> tuple[dict[str
 
 
 def all_slots(target: TargetLike, table: dict[str, Any]) -> Iterator[Slot]:
+    """Every parameter, each with the fields of the objects in its value behind it."""
     for part in ("init", "inputs"):
         call: Any = table.get(part, {})
         if isinstance(call, dict) and "factory" not in call and not (part == "init" and takes_no_init(target)):
-            yield from slots(target, part, sound_call(cast("dict[str, Any]", call)))
+            for slot in slots(target, part, sound_call(cast("dict[str, Any]", call))):
+                yield slot
+                yield from inner_slots(value_at(table, slot.key), slot.key, target.types)
+
+
+def inner_slots(value: Any, key: Key, types: Types) -> Iterator[Slot]:
+    """Fields of the objects in the value at `key`."""
+    if (found := object_in(value)) is not None:
+        name, fields = found
+        for field in fields_of(types, name):
+            at = (*key, "fields", field.name)
+            yield Slot(field, at, hint_of(field, types), field.name in fields)
+            yield from inner_slots(fields.get(field.name), at, types)
+    elif isinstance(value, dict):
+        for part, item in cast("dict[str, Any]", value).items():
+            yield from inner_slots(item, (*key, part), types)
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[Any]", value)):
+            yield from inner_slots(item, (*key, index), types)
 
 
 def takes_no_init(target: TargetLike) -> bool:

@@ -81,9 +81,10 @@ def render_profile(table: dict[str, Any], at: str = "") -> str:
             lines.append(line if len(line) <= _WIDTH else f"{bare(key)} = {_tall(value)}")
             continue
         header = f"{at}.{bare(key)}" if at else bare(key)
-        below.append("")
-        below.append(f"[{header}]")
-        below.append(render_profile(cast("dict[str, Any]", value), header).rstrip("\n"))
+        inner = render_profile(cast("dict[str, Any]", value), header).rstrip("\n")
+        if not inner.startswith("\n"):  # it has keys of its own
+            below += ["", f"[{header}]"]
+        below.append(inner)
     return "\n".join([*lines, *below]) + "\n"
 
 

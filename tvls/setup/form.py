@@ -11,11 +11,22 @@ import msgspec
 from tvls.protocol.types import SetupProblem
 from tvls.protocol.types_environment import Choice, FrameworkOffer
 from tvls.protocol.types_setup import FieldType, SetupChange, SetupField, SetupGroup, SetupOption, SetupSuggestion
-from tvls.setup.annotations import Hint
+from tvls.setup.annotations import Hint, hint_of, literal
 from tvls.setup.changes import remove_value, set_value
-from tvls.setup.draft import Slot, draft_profile, slots, sound_call, takes_no_init, value_at
+from tvls.setup.draft import (
+    Slot,
+    all_slots,
+    draft_profile,
+    drafted_object,
+    slots,
+    sound_call,
+    takes_no_init,
+    value_at,
+)
 from tvls.setup.findings import Finding
 from tvls.setup.keys import Key, parse_key, show_key
+from tvls.setup.kinds import ParameterLike
+from tvls.setup.objects import Types, default_fields, fields_of, make_object, object_in
 from tvls.setup.placeholders import (
     UNKNOWN,
     ask,
@@ -105,8 +116,7 @@ def _apply(state: State, change: SetupChange, key: Key) -> None:
     if not key:
         raise ValueError("the key of a change is empty")
     if change.text is not None:
-        kind, optional = _type_at(state, change.key, key)
-        value = read_text(change.text, kind, optional=optional) if change.text.strip() or kind == "string" else ...
+        value = _typed(state, change.key, key, change.text)
     else:
         value = ... if change.value is msgspec.UNSET else change.value
     match key:
@@ -128,6 +138,8 @@ def _apply(state: State, change: SetupChange, key: Key) -> None:
 
 
 def _change_value(state: State, key: Key, value: Any) -> None:
+    if value is not ...:
+        _open_objects(state, key)
     if value is ... and _is_required(state, key):
         set_value(state.table, key, ask())
     elif value is ...:
@@ -137,12 +149,32 @@ def _change_value(state: State, key: Key, value: Any) -> None:
 
 
 def _is_required(state: State, key: Key) -> bool:
-    if state.target is None or len(key) != 3:
-        return False
-    part = str(key[0])
-    call: Any = state.table.get(part)
-    found = slots(state.target, part, sound_call(cast("dict[str, Any]", call) if isinstance(call, dict) else {}))
-    return any(slot.key == key and slot.parameter.default is None for slot in found)
+    slot = _slot_at(state, key)
+    return slot is not None and slot.parameter.default is None
+
+
+def _slot_at(state: State, key: Key) -> Slot | None:
+    found = all_slots(state.target, state.table) if state.target is not None else ()
+    return next((slot for slot in found if slot.key == key), None)
+
+
+def _open_objects(state: State, key: Key) -> None:
+    """Where `key` leads into an object that a default makes, states that object, so that a field of it can change."""
+    if state.target is None:
+        return
+    types = state.target.types
+    for length, part in enumerate(key):
+        if part != "fields" or length < 3:
+            continue
+        at = key[:length]
+        if (value := value_at(state.table, at)) is not ...:
+            if object_in(value) is not None:
+                value.setdefault("fields", {})
+            continue
+        slot = _slot_at(state, at)
+        if slot is not None and (given := default_fields(slot.parameter, slot.hint, types)) is not None:
+            fields = {name: literal(text) for name, text in given.items()}
+            set_value(state.table, at, make_object(slot.hint.classes[0], fields))
 
 
 def _change_source(state: State, part: str, value: Any) -> None:
@@ -155,24 +187,35 @@ def _change_source(state: State, part: str, value: Any) -> None:
         raise ValueError(f"the source is 'arguments' or 'factory', not {value!r}")
 
 
-def _type_at(state: State, name: str, key: tuple[str | int, ...]) -> tuple[FieldType, bool]:
-    """How text at a place is read, and whether None is a value there."""
+def _typed(state: State, name: str, key: Key, text: str) -> Any:
+    """The value that a person typed at a place; `...` where the text is empty. Raises TextError."""
     builder = _Builder(state, {})
     builder.build()
     field = next((field for field in builder.fields if field.key == name), None)
-    if field is not None:
-        return field.type, name in builder.optional
+    kind: FieldType = _usual_type(key) if field is None else field.type
+    if not text.strip() and kind != "string":
+        return ...
+    options = {} if field is None else {option.text: option.value for option in field.options}
+    if kind not in {"string", "dtype"} and text.strip() in options:
+        return deepcopy(options[text.strip()])
+    if kind == "choice" and not all(isinstance(value, str) for value in options.values()):
+        kind = "value"
+    return read_text(text, kind, optional=name in builder.optional)
+
+
+def _usual_type(key: Key) -> FieldType:
+    """The type of a place that has no field."""
     match key:
         case ("dimensions", *_):
-            return "dimension", False
+            return "dimension"
         case (_, "factory", "file" | "callable"):
-            return "string", False
+            return "string"
         case (_, _, _, *_, "shape"):
-            return "shape", False
+            return "shape"
         case (_, _, _, *_, "dtype"):
-            return "dtype", False
+            return "dtype"
         case _:
-            return "value", False
+            return "value"
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -255,6 +298,7 @@ class _Builder:
         self.suggestions = suggestions
         self.fields: list[SetupField] = []
         self.groups: list[SetupGroup] = []
+        self.types: Types = state.target.types if state.target is not None else {}
         self.optional: set[str] = set()
         """Keys of the fields that None is a value of."""
 
@@ -327,21 +371,56 @@ class _Builder:
     def slot(self, part: str, slot: Slot) -> None:
         parameter = slot.parameter
         value = value_at(self.table, slot.key)
-        reason = slot.hint.only_factory
+        self.parameter(slot.key, value, parameter, slot.hint, group=part, default=parameter.default)
+
+    def parameter(
+        self, key: Key, value: Any, parameter: ParameterLike, hint: Hint, *, default: str | None, **details: Any
+    ) -> None:
+        reason = hint.only_factory
         text = f"It takes {reason}, which a factory has to make: choose factory as the source." if reason else ""
-        self.value(
-            slot.key, value, slot.hint, parameter.name,
-            group=part, annotation=parameter.annotation, default=parameter.default,
-            required=parameter.default is None, help=text,
-        )  # fmt: skip
+        details |= {"annotation": parameter.annotation, "default": default, "required": default is None, "help": text}
+        if value is ... and (given := default_fields(parameter, hint, self.types)) is not None:
+            self.object(key, hint.classes[0], {}, parameter.name, msgspec.UNSET, given, details)
+        else:
+            self.value(key, value, hint, parameter.name, **details)
+
+    def object(
+        self,
+        key: Key,
+        name: str,
+        fields: dict[str, Any],
+        label: str,
+        value: Any,
+        given: Mapping[str, str],
+        details: dict[str, Any],
+    ) -> None:
+        """A heading, and a field for each field of the class; `given` are those that differ from its defaults."""
+        known = fields_of(self.types, name)
+        text = "" if value is msgspec.UNSET else show_value(value)
+        others = [other for other in fields if all(field.name != other for field in known)]
+        parts = bool(known or others) and len(self.fields) < _MOST_FIELDS
+        self.add(key, "table", label, text=text, value=value, parts=parts, **details)
+        if not parts:
+            return
+        part: dict[str, Any] = {"group": details["group"], "parent": show_key(key)}
+        for field in known:
+            self.parameter(
+                (*key, "fields", field.name), fields.get(field.name, ...), field, hint_of(field, self.types),
+                default=given.get(field.name, field.default), **part,
+            )  # fmt: skip
+        for other in others:
+            self.value((*key, "fields", other), fields[other], Hint(), other, required=True, **part)
 
     def value(self, key: Key, value: Any, hint: Hint, label: str, **details: Any) -> None:
         if hint.optional:
             self.optional.add(show_key(key))
         if value is ... or is_ask(value):
-            kind = hint.type
-            details["help"] = details.get("help") or _HELPS.get(kind, "")
-            self.add(key, kind, label, options=_options(hint), **details)
+            kind = _field_type(hint)
+            details["help"] = details.get("help") or _HELPS.get(hint.type, "")
+            self.add(key, kind, label, options=self.options(hint), **details)
+            return
+        if (found := object_in(value)) is not None:
+            self.object(key, *found, label, value, {}, details)
             return
         match value:
             case {"kind": "tensor"}:
@@ -350,8 +429,10 @@ class _Builder:
                 items = cast("list[Any]", value["items"])
                 self.container(key, "tuple", value, list(enumerate(items)), hint, label, details)
             case {"kind": "none"}:
-                kind = hint.type if hint.type not in {"tensor", "list", "tuple", "table"} else "value"
-                self.add(key, kind, label, text="None", value=value, options=_options(hint), **details)
+                kind = _field_type(hint) if hint.type not in {"tensor", "list", "tuple", "table"} else "value"
+                self.add(key, kind, label, text="None", value=value, options=self.options(hint), **details)
+            case {"kind": "enum"} if value in hint.options:
+                self.scalar(key, value, hint, label, details)
             case {"kind": "dict", "items": dict()}:
                 pairs = list(cast("dict[str, Any]", value["items"]).items())
                 self.container(key, "table", value, pairs, hint, label, details)
@@ -381,8 +462,7 @@ class _Builder:
                 kind = "value"
         if kind in {"boolean", "integer", "number"} and hint.type in {"value", "string", "tensor"}:
             kind = "value"  # it may as well become something else
-        text = value if kind in {"string", "choice"} and isinstance(value, str) else show_value(value)
-        self.add(key, kind, label, text=text, value=value, options=_options(hint), **details)
+        self.add(key, kind, label, text=_text(value, kind), value=value, options=self.options(hint), **details)
 
     def tensor(self, key: Key, tensor: dict[str, Any], label: str, **details: Any) -> None:
         group = details["group"]
@@ -437,7 +517,7 @@ class _Builder:
         inside = (*key, "items") if isinstance(value, dict) and "items" in value and "kind" in value else key
         for part, item in pairs:
             name = f"{label}[{part}]" if isinstance(part, int) else part
-            item_hint = _item_hint(hint, part)
+            item_hint = hint.of_item(part)
             self.value(
                 (*inside, part), item, item_hint, name, group=details["group"], parent=show_key(key), required=True
             )
@@ -457,6 +537,21 @@ class _Builder:
                 required=True, help=text,
             )  # fmt: skip
         self.value((part, "factory", "kwargs"), table.get("kwargs", ...), Hint(type="table"), "kwargs", group=part)
+
+    def options(self, hint: Hint) -> list[SetupOption]:
+        if hint.type == "boolean":
+            options = [SetupOption(value=value, text=show_value(value)) for value in (True, False)]
+        elif hint.type == "object":
+            objects = {name: drafted_object(name, (), self.types, set()) for name in hint.classes}
+            texts = [(name.partition(":")[2], value) for name, value in objects.items()]
+            options = [
+                SetupOption(value=value, text=text, help=f"Makes a {text} of its fields.") for text, value in texts
+            ]
+        else:
+            options = [SetupOption(value=value, text=_text(value, "choice")) for value in hint.options]
+        if hint.optional and options:
+            options.append(SetupOption(value={"kind": "none"}, text="None"))
+        return options
 
     # --- the rest ---
 
@@ -507,17 +602,20 @@ class _Builder:
         )  # fmt: skip
 
 
-def _options(hint: Hint) -> list[SetupOption]:
-    if hint.type == "boolean":
-        options = [SetupOption(value=value, text=show_value(value)) for value in (True, False)]
-    else:
-        options = [
-            SetupOption(value=value, text=value if isinstance(value, str) else show_value(value))
-            for value in hint.options
-        ]
-    if hint.optional and options:
-        options.append(SetupOption(value={"kind": "none"}, text="None"))
-    return options
+def _field_type(hint: Hint) -> FieldType:
+    """Of a value that is not stated. An object is chosen by its class."""
+    return "choice" if hint.type == "object" else hint.type
+
+
+def _text(value: Any, kind: FieldType) -> str:
+    """What a person types for a value, where it is one of the options of its field, too."""
+    match value:
+        case str() if kind in {"string", "choice"}:
+            return value
+        case {"kind": "enum", "member": str() as member}:
+            return member
+        case _:
+            return show_value(value)
 
 
 _HELPS: Final[dict[str, str]] = {
@@ -538,9 +636,3 @@ def _with_reasons(help: str, offered: Sequence[Choice], names: Iterable[str]) ->
         if choice.reason and choice.value in asked
     ]
     return "\n".join([help, *reasons])
-
-
-def _item_hint(hint: Hint, part: str | int) -> Hint:
-    if hint.type == "tuple" and isinstance(part, int) and len(hint.items) > 1:
-        return hint.items[part] if part < len(hint.items) else Hint()
-    return hint.items[0] if hint.items else Hint()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any, Final, Literal, Protocol
 
 ValueKind = Literal["tensor", "value", "unknown"]
@@ -20,6 +21,8 @@ class ParameterLike(Protocol):
     def annotation(self) -> str | None: ...
     @property
     def default(self) -> str | None: ...
+    @property
+    def names(self) -> Mapping[str, str]: ...
 
 
 _ARRAY_TYPES: Final = frozenset(
@@ -47,7 +50,8 @@ def value_kind(parameter: ParameterLike) -> ValueKind:
             kinds = _annotation_kinds(ast.parse(parameter.annotation.strip(), mode="eval").body)
         except (SyntaxError, ValueError, RecursionError):
             return "unknown"
-        return _one_kind(kinds)
+        kind = _one_kind(kinds)
+        return "value" if kind == "unknown" and parameter.names else kind
     if parameter.default is not None:
         try:
             default: Any = ast.literal_eval(parameter.default.strip())

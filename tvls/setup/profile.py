@@ -10,6 +10,7 @@ import msgspec
 from tvls.capture.encoding import canonical_json, digest
 from tvls.setup.findings import Finding, describe, did_you_mean, is_error, unknown_keys
 from tvls.setup.keys import Key, show_key
+from tvls.setup.names import is_dotted, name_hint, split_name
 from tvls.setup.placeholders import find_asks, is_open, is_open_shape
 from tvls.setup.schema import CALL, FACTORY, PROFILE, choices
 from tvls.setup.values import check_value, check_values, walk_tensors_in
@@ -247,34 +248,11 @@ def _check_model(value: Any, at: Key, found: list[Finding]) -> tuple[str, str] |
     if value is None:
         found.append(Finding(at, f"{show_key(at)} needs model = 'module:name'", on="key"))
         return None
-    if isinstance(value, str):
-        module, colon, qualname = value.partition(":")
-        if colon and _is_module(module) and _is_dotted(qualname):
-            return module, qualname
-    found.append(Finding((*at, "model"), f"a model is 'module:name', not {describe(value)}{_model_hint(value)}"))
-    return None
-
-
-def _model_hint(value: Any) -> str:
-    if not isinstance(value, str):
-        return ""
-    module, colon, qualname = value.strip().partition(":")
-    if not colon:
-        module, _, qualname = module.rpartition(".")
-    if module.endswith(".py"):
-        module = module.removesuffix(".py")
-    module = module.removeprefix("./").replace("/", ".").strip()
-    suggestion = f"{module}:{qualname.strip()}"
-    return f"; did you mean {suggestion!r}?" if _is_dotted(module) and _is_dotted(qualname.strip()) else ""
-
-
-def _is_module(text: str) -> bool:
-    """What can be imported by name, which is more than `import` statements can say: `06_net`, `my-repo.model`."""
-    return bool(re.fullmatch(r"[\w-]+(\.[\w-]+)*", text)) and not text.endswith(".py")
-
-
-def _is_dotted(text: str) -> bool:
-    return all(part.isidentifier() for part in text.split("."))
+    name = split_name(value)
+    if name is None:
+        message = f"a model is 'module:name', not {describe(value)}{name_hint(value)}"
+        found.append(Finding((*at, "model"), message))
+    return name
 
 
 def _check_factory(value: Any, at: Key, found: list[Finding]) -> Factory | None:
@@ -292,7 +270,7 @@ def _check_factory(value: Any, at: Key, found: list[Finding]) -> Factory | None:
     if file is not None and (fault := _file_fault(file)) is not None:
         found.append(Finding((*at, "file"), fault))
         sound = False
-    if function is not None and not (isinstance(function, str) and _is_dotted(function)):
+    if function is not None and not (isinstance(function, str) and is_dotted(function)):
         found.append(
             Finding((*at, "callable"), f"callable is the name of a function in the file, not {describe(function)}")
         )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
+from tvls.analysis.types import NamedType
 from tvls.capture.document import TargetKind
 from tvls.protocol.types import MissingValue, SetupProblem
+from tvls.setup.annotations import hint_of
 from tvls.setup.findings import Finding, did_you_mean
 from tvls.setup.keys import Key, show_key
 from tvls.setup.kinds import ParameterLike, value_kind
+from tvls.setup.objects import fit_value
 from tvls.setup.profile import Call, Framework, Profile, incomplete_values
 from tvls.setup.read import SetupFile, to_problems
 
@@ -29,6 +32,8 @@ class TargetLike(Protocol):
     def init_parameters(self) -> Sequence[ParameterLike]: ...
     @property
     def more_init_parameters(self) -> bool: ...
+    @property
+    def types(self) -> Mapping[str, NamedType]: ...
 
 
 _KINDS: Final[dict[str, str]] = {
@@ -124,6 +129,11 @@ def _bind(
             hint = did_you_mean(name, by_name)
             names = ", ".join(by_name) or "no named argument"
             found.append(Finding(key, f"{what} has no parameter {name!r}{hint or f' (it takes {names})'}", on="key"))
+    for index, value in enumerate(call.args[: len(positional)]):
+        _fit(positional[index], value, (*at, "args", index), target, wanted, found)
+    for name, value in call.kwargs.items():
+        if name in by_name:
+            _fit(by_name[name], value, (*at, "kwargs", name), target, wanted, found)
     by_position = len(call.args)
     for parameter in parameters:
         if parameter.kind in {"var_positional", "var_keyword"} or parameter.name in given:
@@ -149,6 +159,21 @@ def _bind(
                 required=required,
             )
         )
+
+
+def _fit(
+    parameter: ParameterLike,
+    value: Any,
+    at: Key,
+    target: TargetLike,
+    wanted: list[MissingValue],
+    found: list[Finding],
+) -> None:
+    for item in fit_value(value, hint_of(parameter, target.types), target.types, at, parameter.name):
+        if isinstance(item, Finding):
+            found.append(item)
+        else:
+            wanted.append(item)
 
 
 def _index(positional: list[ParameterLike], name: str) -> int:

@@ -233,6 +233,8 @@ VALUE_KINDS: Final[dict[str, str]] = {
     "tensor": "An array, by its shape and dtype.",
     "tuple": "A tuple of `items`.",
     "dict": "A dictionary of `items`: only one that has a key `kind` needs to be written so.",
+    "object": "An object of a dataclass or named tuple of the workspace, by the `fields` that it is made with.",
+    "enum": "A `member` of an enumeration of the workspace.",
     "none": "Python's `None`, which TOML has no word for.",
 }
 
@@ -297,6 +299,41 @@ DICT: Final = TableFact(
     },
 )
 
+_CLASS_TYPE: Final = 'string `"module:qualname"`'
+
+OBJECT: Final = TableFact(
+    what="an object",
+    help=VALUE_KINDS["object"],
+    keys={
+        "kind": KIND,
+        "class": KeyFact(
+            type=_CLASS_TYPE,
+            help="The dataclass or named tuple: the module as it is imported, a colon, and the name in the module.",
+            required=True,
+        ),
+        "fields": KeyFact(
+            type="table",
+            help="Its fields by name. What is left out has the default of the class.",
+            default="{}",
+            snippet=_TABLE,
+        ),
+    },
+)
+
+ENUM: Final = TableFact(
+    what="a member of an enumeration",
+    help=VALUE_KINDS["enum"],
+    keys={
+        "kind": KIND,
+        "class": KeyFact(
+            type=_CLASS_TYPE,
+            help="The enumeration: the module as it is imported, a colon, and the name in the module.",
+            required=True,
+        ),
+        "member": KeyFact(type="string", help="The name of the member, not its value.", required=True),
+    },
+)
+
 NONE: Final = TableFact(what="a table of kind 'none'", help=VALUE_KINDS["none"], keys={"kind": KIND})
 
 ASK: Final = TableFact(
@@ -305,7 +342,15 @@ ASK: Final = TableFact(
     keys={"kind": KIND},
 )
 
-VALUE_TABLES: Final[dict[str, TableFact]] = {"tensor": TENSOR, "tuple": TUPLE, "dict": DICT, "none": NONE, "ask": ASK}
+VALUE_TABLES: Final[dict[str, TableFact]] = {
+    "tensor": TENSOR,
+    "tuple": TUPLE,
+    "dict": DICT,
+    "object": OBJECT,
+    "enum": ENUM,
+    "none": NONE,
+    "ask": ASK,
+}
 
 
 def generator_table(kind: str | None) -> TableFact:

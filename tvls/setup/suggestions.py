@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from tvls.protocol.types_setup import SetupSuggestion
-from tvls.setup.draft import all_slots, name_dimensions, value_at
+from tvls.setup.draft import Slot, all_slots, name_dimensions, value_at
 from tvls.setup.keys import show_key
 from tvls.setup.placeholders import UNKNOWN, is_ask, is_open, is_open_shape
 from tvls.setup.required import TargetLike
@@ -43,7 +43,7 @@ def suggestions_for(
         if len(known) < _MOST and all(other.text != text for other in known):
             known.append(SetupSuggestion(value=value, text=text, source=origin))
 
-    named = {slot.parameter.name: slot for slot in all_slots(target, table)}
+    named = {slot.parameter.name: slot for slot in all_slots(target, table) if _is_argument(slot)}
     model = f"{target.module}:{target.name}"
     saved = [
         (other, cast("dict[str, Any]", t)) for other, t in profiles.items() if other != name and isinstance(t, dict)
@@ -83,6 +83,11 @@ def suggestions_for(
     return found
 
 
+def _is_argument(slot: Slot) -> bool:
+    """Not a field of an object."""
+    return len(slot.key) == 3
+
+
 def _dims(shape: Any) -> list[Any] | None:
     """The shape, where it is one without placeholders."""
     return cast("list[Any]", shape) if isinstance(shape, list) and not is_open_shape(shape) else None
@@ -92,7 +97,7 @@ def _arguments(target: TargetLike | None, profile: dict[str, Any]) -> Iterator[t
     """Arguments of a saved profile with the names of their parameters, as far as those can be told."""
     if target is not None:
         for slot in all_slots(target, profile):
-            if slot.given:
+            if slot.given and _is_argument(slot):
                 yield slot.parameter.name, value_at(profile, slot.key)
         return
     for part in ("inputs", "init"):

@@ -9,8 +9,9 @@ from typing import Any, Final, cast
 from tvls.setup.dtypes import DType, resolve_dtype
 from tvls.setup.findings import Finding, describe, did_you_mean, is_error, unknown_keys
 from tvls.setup.keys import Key
+from tvls.setup.names import name_hint, split_name
 from tvls.setup.placeholders import ask, is_open, is_open_shape
-from tvls.setup.schema import ASK, DEFAULT_GENERATOR, DICT, GENERATORS, NONE, TENSOR, TUPLE, VALUE_KINDS
+from tvls.setup.schema import ASK, DEFAULT_GENERATOR, DICT, ENUM, GENERATORS, NONE, OBJECT, TENSOR, TUPLE, VALUE_KINDS
 
 NOT_FILLED_IN: Final = 'this is not filled in yet; replace it by a value, such as 3, true, "text" or an array'
 
@@ -105,6 +106,21 @@ def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: in
             inner = check_values(cast("dict[str, Any]", items), (*at, "items"), found, depth + 1)
             # Only a dictionary that has the key `kind` needs this spelling; the digest should not tell the two apart.
             return {"kind": "dict", "items": inner} if "kind" in inner else inner
+        case "object":
+            found += unknown_keys(table, OBJECT.keys, at, OBJECT.what)
+            fields = table.get("fields", {})
+            if not isinstance(fields, dict):
+                found.append(Finding((*at, "fields"), f"fields of an object are a table, not {describe(fields)}"))
+                return None
+            inner = check_values(cast("dict[str, Any]", fields), (*at, "fields"), found, depth + 1)
+            return {"kind": "object", "class": _check_class(table, at, found), "fields": inner}
+        case "enum":
+            found += unknown_keys(table, ENUM.keys, at, ENUM.what)
+            member = table.get("member")
+            if not isinstance(member, str):
+                place = (*at, "member") if "member" in table else at
+                found.append(Finding(place, f"a member is named by a string, not {describe(member)}"))
+            return {"kind": "enum", "class": _check_class(table, at, found), "member": member}
         case "none":
             found += unknown_keys(table, NONE.keys, at, NONE.what)
             return {"kind": "none"}
@@ -123,6 +139,14 @@ def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: in
                 )
             )
             return None
+
+
+def _check_class(table: dict[str, Any], at: Key, found: list[Finding]) -> Any:
+    name = table.get("class")
+    if split_name(name) is None:
+        place = (*at, "class") if "class" in table else at
+        found.append(Finding(place, f"a class is 'module:name', not {describe(name)}{name_hint(name)}"))
+    return name
 
 
 def _check_tensor(table: dict[str, Any], at: Key, found: list[Finding]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, cast
 
 from tvls.worker.job import Job, SetupFault, type_name
-from tvls.worker.values import Budget, Call, MakeTensor, build_call
+from tvls.worker.values import Budget, Call, MakeTensor, Making, build_call
 
 
 @dataclass
@@ -26,7 +26,7 @@ def read_call(job: Job, target: object, tensor: MakeTensor, by_position: bool = 
     saved: Dict[str, Any] = job.setup.get("inputs") or {}
     if "factory" in saved:
         return _bound(_factory_call(job.load_factory(saved["factory"]), target), target, by_position)
-    return _bound(build_call(saved, "inputs", Budget(job.limits), tensor), target, by_position)
+    return _bound(build_call(saved, "inputs", Making(Budget(job.limits), tensor, job.find_class)), target, by_position)
 
 
 _FORMS = 'return {"args": (x, y), "kwargs": {"flag": True}}, or a mapping of named inputs such as {"x": x, "y": y}'

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+import enum
 import functools
 import importlib
 import importlib.util
@@ -15,20 +17,21 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, cast
 from tvls.capture.limits import Limits
 from tvls.worker.job import SetupFault
 from tvls.worker.modules import file_of
-from tvls.worker.values import Budget, TensorSpec, build_call
+from tvls.worker.places import Places
+from tvls.worker.values import Budget, FindClass, Making, TensorSpec, build_call
 
 Place = Tuple[str, str, int]
 """File, name and first line of a function."""
 
 
 def call_factory(
-    workspace: str, roots: List[str], spec: Mapping[str, Any], key: str, made_by: Dict[str, Place]
+    workspace: str, roots: List[str], spec: Mapping[str, Any], key: str, made_by: Dict[str, Place], find: FindClass
 ) -> object:
     """Load `spec["file"]` (workspace-relative), call `spec["callable"]` with `spec["kwargs"]`, return what it returns.
 
     `roots` are the import roots of the workspace; `key` is the factory's place in the setup, under which `made_by` gets
-    to know the function. SetupFault where the factory is not to be found, is not the workspace's own, or cannot take
-    the arguments; what the factory raises passes through.
+    to know the function; `find` finds classes of its arguments. SetupFault where the factory is not to be found, is not
+    the workspace's own, or cannot take the arguments; what the factory raises passes through.
     """
     for name in ("file", "callable"):
         if not isinstance(spec.get(name), str) or not spec[name]:
@@ -40,7 +43,7 @@ def call_factory(
     place = _place_of(value, spec["callable"])
     if place is not None:
         made_by[key] = place
-    call = build_call({"kwargs": spec.get("kwargs", {})}, key, Budget(Limits()), _no_tensor)
+    call = build_call({"kwargs": spec.get("kwargs", {})}, key, Making(Budget(Limits()), _no_tensor, find))
     try:
         return value(**call.kwargs)
     except TypeError as error:
@@ -95,6 +98,29 @@ def _inside(workspace: str, file: str, key: str) -> str:
     if not os.path.isfile(filename):
         raise SetupFault("setup", f"there is no file {file!r} in the workspace", key)
     return filename
+
+
+def find_class(places: Places, roots: List[str], name: str, key: str) -> "type[Any]":
+    """The dataclass, named tuple or enumeration that `module:qualname` names. SetupFault where it is none of the
+    workspace's own."""
+    module, _, qualname = name.partition(":")
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):  # no such package, or a module without a spec
+        spec = None
+    if spec is None or spec.origin is None or places.workspace_path(spec.origin) is None:
+        raise SetupFault("setup", f"the workspace has no module {module!r}", key)
+    value: Any = load_file(spec.origin, roots)
+    for part in qualname.split("."):
+        value = getattr(value, part, None)
+    if not isinstance(value, type):
+        raise SetupFault("setup", f"{module} has no class {qualname!r}", key)
+    named = issubclass(cast("type[Any]", value), tuple) and hasattr(cast("Any", value), "_fields")
+    found: Any = value
+    if not (named or issubclass(found, enum.Enum) or dataclasses.is_dataclass(found)):
+        message = f"{qualname} is no dataclass, named tuple or enumeration; a factory can make an object of it"
+        raise SetupFault("setup", message, key)
+    return cast("type[Any]", found)
 
 
 def load_file(filename: str, roots: List[str]) -> ModuleType:

@@ -79,6 +79,8 @@ class Job:
     frames: FrameRegistry
     load_factory: Callable[[Mapping[str, Any]], object]
     """Runs `{"file", "callable", "kwargs"}` and returns the callable's result."""
+    find_class: Callable[[str, str], "type[Any]"]
+    """The class of the workspace that `module:qualname` names, for the value at a key of the setup."""
     phase: Callable[[str], AbstractContextManager[Any]]
     """Marks a phase, `init`, `inputs`, `trace` or `encode`, for progress and failure reports."""
     owner: Optional[object] = None

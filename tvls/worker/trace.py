@@ -57,7 +57,11 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None], preloaded: 
 
     def load_factory(spec: Mapping[str, Any]) -> object:
         # a factory is called in the phase that is named like its part of the setup
-        return factories.call_factory(workspace, request["sysPath"], spec, f"{state.phase}.factory", state.made_by)
+        key = f"{state.phase}.factory"
+        return factories.call_factory(workspace, request["sysPath"], spec, key, state.made_by, find_class)
+
+    def find_class(name: str, key: str) -> "type[Any]":
+        return factories.find_class(places, request["sysPath"], name, key)
 
     sources.install()
     try:
@@ -83,6 +87,7 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None], preloaded: 
                 limits=limits,
                 frames=frames,
                 load_factory=load_factory,
+                find_class=find_class,
                 phase=phase,
                 owner=owner,
             )

@@ -1,11 +1,13 @@
 """Values of a setup to Python values, with tensor tables turned into whatever a framework makes of them.
 
-A table is a dictionary unless its `kind` is `tensor`, `tuple`, `dict` or `none`. Tensor tables are checked here (shape,
-limits) and handed to the framework as `TensorSpec`; no element of an array is computed.
+A table is a dictionary unless its `kind` is `tensor`, `tuple`, `dict`, `object`, `enum` or `none`. Tensor tables are
+checked here (shape, limits) and handed to the framework as `TensorSpec`; no element of an array is computed. Classes of
+objects and enumerations are those of the workspace.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, cast
@@ -49,6 +51,17 @@ class Budget:
 
 
 MakeTensor = Callable[[TensorSpec], object]
+FindClass = Callable[[str, str], "type[Any]"]
+"""The dataclass, named tuple or enumeration of the workspace that `module:qualname` names; the key is for its fault."""
+
+
+@dataclass
+class Making:
+    """What the values of one call are made with."""
+
+    budget: Budget
+    tensor: MakeTensor
+    find: FindClass
 
 
 @dataclass
@@ -59,7 +72,7 @@ class Call:
     kwargs: Dict[str, Any]
 
 
-def build_call(described: Mapping[str, Any], key: str, budget: Budget, tensor: MakeTensor) -> Call:
+def build_call(described: Mapping[str, Any], key: str, making: Making) -> Call:
     """The call that `{"args": […], "kwargs": {…}}` describes; `key` is its place in the setup (`inputs` or `init`).
 
     Raises SetupFault with the key of the value at fault.
@@ -73,37 +86,77 @@ def build_call(described: Mapping[str, Any], key: str, budget: Budget, tensor: M
     items = cast("Sequence[object]", args)
     named = cast("Dict[str, object]", kwargs)
     return Call(
-        [build(item, f"{key}.args[{index}]", budget, tensor) for index, item in enumerate(items)],
-        {name: build(item, f"{key}.kwargs.{name}", budget, tensor) for name, item in named.items()},
+        [build(item, f"{key}.args[{index}]", making) for index, item in enumerate(items)],
+        {name: build(item, f"{key}.kwargs.{name}", making) for name, item in named.items()},
     )
 
 
-def build(value: object, key: str, budget: Budget, tensor: MakeTensor) -> Any:
-    """One setup value as a Python value; `tensor` makes arrays. Raises SetupFault with the key at fault."""
+def build(value: object, key: str, making: Making) -> Any:
+    """One setup value as a Python value. Raises SetupFault with the key at fault, and what a constructor raises."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return _items(cast("Sequence[object]", value), key, budget, tensor)
+        return _items(cast("Sequence[object]", value), key, making)
     if not isinstance(value, dict):
         raise SetupFault("setup", f"a setup value cannot be {_kind_of(value)}", key)
     table = cast("Dict[str, object]", value)
     kind = table.get("kind")
     if kind == "tensor":
         spec = tensor_spec(table, key)
-        budget.take(spec.shape, key)
-        return tensor(spec)
+        making.budget.take(spec.shape, key)
+        return making.tensor(spec)
     if kind == "none":
         return None
+    if kind == "object":
+        return _object(table, key, making)
+    if kind == "enum":
+        return _member(table, key, making)
     if kind in ("tuple", "dict"):
         _only(table, {"kind", "items"}, key)
         items = table.get("items", [] if kind == "tuple" else {})
         if kind == "tuple" and isinstance(items, (list, tuple)):
-            return tuple(_items(cast("Sequence[object]", items), f"{key}.items", budget, tensor))
+            return tuple(_items(cast("Sequence[object]", items), f"{key}.items", making))
         if kind == "dict" and isinstance(items, dict):
-            return _table(cast("Dict[str, object]", items), f"{key}.items", budget, tensor)
+            return _table(cast("Dict[str, object]", items), f"{key}.items", making)
         wanted = "a list" if kind == "tuple" else "a table"
         raise SetupFault("setup", f"the items of a {kind} must be {wanted}, not {_kind_of(items)}", f"{key}.items")
-    return _table(table, key, budget, tensor)
+    return _table(table, key, making)
+
+
+def _object(table: Mapping[str, object], key: str, making: Making) -> Any:
+    _only(table, {"kind", "class", "fields"}, key)
+    found = making.find(_text(table, "class", key), f"{key}.class")
+    fields = table.get("fields", {})
+    if not isinstance(fields, dict):
+        raise SetupFault("setup", f"the fields of an object must be a table, not {_kind_of(fields)}", f"{key}.fields")
+    values = _table(cast("Dict[str, object]", fields), f"{key}.fields", making)
+    try:
+        return found(**values)
+    except TypeError as error:
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            raise  # from inside the constructor
+        message = f"{found.__qualname__} cannot be made of these fields: {error}"
+        raise SetupFault("setup", message, f"{key}.fields") from error
+
+
+def _member(table: Mapping[str, object], key: str, making: Making) -> object:
+    _only(table, {"kind", "class", "member"}, key)
+    found = making.find(_text(table, "class", key), f"{key}.class")
+    name = _text(table, "member", key)
+    if not issubclass(found, enum.Enum):
+        raise SetupFault("setup", f"{found.__qualname__} is no enumeration", f"{key}.class")
+    members = cast("Mapping[str, object]", found.__members__)
+    if name not in members:
+        message = f"{found.__qualname__} has no member {name!r} (it has {', '.join(members) or 'none'})"
+        raise SetupFault("setup", message, f"{key}.member")
+    return members[name]
+
+
+def _text(table: Mapping[str, object], name: str, key: str) -> str:
+    value = table.get(name)
+    if not isinstance(value, str):
+        raise SetupFault("setup", f"the {table['kind']} needs {name!r}, a string", f"{key}.{name}")
+    return value
 
 
 def tensor_spec(table: Mapping[str, object], key: str) -> TensorSpec:
@@ -135,12 +188,12 @@ def tensor_spec(table: Mapping[str, object], key: str) -> TensorSpec:
     return TensorSpec(key, tuple(dims), dtype, requires_grad, cast("Dict[str, Any]", generator))
 
 
-def _items(items: Sequence[object], key: str, budget: Budget, tensor: MakeTensor) -> List[Any]:
-    return [build(item, f"{key}[{index}]", budget, tensor) for index, item in enumerate(items)]
+def _items(items: Sequence[object], key: str, making: Making) -> List[Any]:
+    return [build(item, f"{key}[{index}]", making) for index, item in enumerate(items)]
 
 
-def _table(table: Mapping[str, object], key: str, budget: Budget, tensor: MakeTensor) -> Dict[str, Any]:
-    return {name: build(item, f"{key}.{name}", budget, tensor) for name, item in table.items()}
+def _table(table: Mapping[str, object], key: str, making: Making) -> Dict[str, Any]:
+    return {name: build(item, f"{key}.{name}", making) for name, item in table.items()}
 
 
 def _only(table: Mapping[str, object], allowed: "set[str]", key: str) -> None:

@@ -10,11 +10,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from tvls.analysis.types import Enumeration, Record
+from tvls.setup.annotations import hint_of
 from tvls.setup.keys import Key
 from tvls.setup.kinds import ParameterLike, value_kind
 from tvls.setup.language import describe
 from tvls.setup.language.cursor import Around, Cursor
 from tvls.setup.language.tables import (
+    Arguments,
     Workspace,
     arguments_at,
     fact_at,
@@ -22,8 +25,11 @@ from tvls.setup.language.tables import (
     is_value,
     parameter_at,
     table_at,
+    target_of,
 )
+from tvls.setup.objects import Types
 from tvls.setup.schema import GENERATORS, TENSOR, TENSOR_SNIPPET, KeyFact
+from tvls.setup.texts import inline
 
 ItemKind = Literal["key", "table", "value", "model", "file", "function", "parameter", "snippet"]
 
@@ -81,7 +87,7 @@ def _keys(around: Around, cursor: Cursor, workspace: Workspace) -> Iterator[Item
     path = cursor.path
     present = set(around.names(path, cursor.part))
     table = table_at(around, path)
-    if table is None and is_value(path) and path[-1] != "items":
+    if table is None and is_value(path) and path[-1] not in {"items", "fields"}:
         table = TENSOR  # what a table without a kind most likely becomes
     for name, fact in table.keys.items() if table is not None else ():
         nested = fact.type.startswith("table")
@@ -101,15 +107,16 @@ def _keys(around: Around, cursor: Cursor, workspace: Workspace) -> Iterator[Item
 
 def _argument_names(around: Around, cursor: Cursor, workspace: Workspace, present: set[str]) -> Iterator[Item]:
     arguments = arguments_at(around, cursor.path, workspace)
-    if arguments is None or cursor.path[-1] != "kwargs":
+    if arguments is None or cursor.path[-1] not in {"kwargs", "fields"}:
         return
-    given = around.count((*cursor.path[:-1], "args")) if cursor.path[-2] != "factory" else 0
+    by_name = cursor.path[-1] == "fields" or cursor.path[-2] == "factory"
+    given = 0 if by_name else around.count((*cursor.path[:-1], "args"))
     positional = [p for p in arguments.parameters if p.kind in {"positional_only", "positional_or_keyword"}]
     by_position = {p.name for p in positional[:given]}
     for item in arguments.parameters:
         if item.kind not in {"positional_or_keyword", "keyword_only"} or item.name in present | by_position:
             continue
-        value = next(iter(_values_of(item, arguments.tensors)), "$1")
+        value = next(iter(_values_of(item, arguments)), "$1")
         key = item.name if item.name.isascii() else json.dumps(item.name, ensure_ascii=False)
         text = key if cursor.assigned or cursor.place == "header" else f"{key} = {value}"
         yield Item(item.name, "parameter", text, describe.parameter(item), f"For {arguments.what}.")
@@ -147,14 +154,14 @@ def _values(around: Around, cursor: Cursor, workspace: Workspace) -> Iterator[It
     found = parameter_at(around, path, workspace)
     if found is not None:
         parameter, arguments = found
-        for text in _values_of(parameter, arguments.tensors):
+        for text in _values_of(parameter, arguments):
             if not quoted:
                 yield Item(_label(text), "value", text, describe.parameter(parameter))
             elif text.startswith('"'):
                 yield Item(text[1:-1], "value", text[1:-1], describe.parameter(parameter))
     plain = found is not None and value_kind(found[0]) == "value"
     if is_value(path) and fact is None and not quoted and not plain and "factory" not in path[:4]:
-        seen = [] if found is None else [_label(text) for text in _values_of(found[0], True)]
+        seen = [] if found is None else [_label(text) for text in _values_of(*found)]
         for text, detail in (
             (TENSOR_SNIPPET, "an array"),
             ('{ kind = "tuple", items = [$1] }', "a tuple"),
@@ -184,6 +191,9 @@ def _of_key(
         case "file":
             for file in workspace.files():
                 yield string(file, "file")
+        case "class" | "member":
+            for text in _of_class(around, path, workspace):
+                yield string(text, "value")
         case "callable":
             file = factory_file(around, path, workspace)
             for item in file.definitions if file is not None else ():
@@ -204,9 +214,26 @@ def _of_key(
                 yield Item(_label(fact.snippet), "snippet", fact.snippet)
 
 
-def _values_of(parameter: ParameterLike, tensors: bool) -> Sequence[str]:
+def _of_class(around: Around, path: Key, workspace: Workspace) -> Sequence[str]:
+    """What the class of an object or a member can be, or the members that its enumeration has."""
+    found = parameter_at(around, path[:-1], workspace)
+    target = target_of(around, path, workspace)
+    types: Types = target.types if target is not None else {}
+    wanted = Enumeration if around.string((*path[:-1], "kind")) == "enum" else Record
+    named = hint_of(found[0], types).classes if found is not None else ()
+    if path[-1] == "class":
+        return [name for name in named or types if isinstance(types.get(name), wanted)]
+    of = types.get(around.string((*path[:-1], "class")) or "")
+    return of.members if isinstance(of, Enumeration) else ()
+
+
+def _values_of(parameter: ParameterLike, arguments: Arguments) -> Sequence[str]:
     """Snippets for the value of a parameter, the likeliest first: its default, choices of its type, an array."""
     found: list[str] = []
+    hint = hint_of(parameter, arguments.types)
+    if hint.type == "object":
+        found += [f'{{ kind = "object", class = "{_escaped(name)}", fields = {{ $1 }} }}' for name in hint.classes]
+    found += [_escaped(inline(option)) for option in hint.options if isinstance(option, dict)]
     if parameter.default is not None:
         try:
             default = ast.literal_eval(parameter.default)
@@ -225,7 +252,7 @@ def _values_of(parameter: ParameterLike, tensors: bool) -> Sequence[str]:
         found += [_escaped(text) for option in options if (text := _toml(option)) is not None]
     if annotation in {"str", "Optional[str]", "str | None"}:
         found.append('"$1"')
-    if tensors and value_kind(parameter) == "tensor":
+    if arguments.tensors and value_kind(parameter) == "tensor":
         found.append(TENSOR_SNIPPET)
     return list(dict.fromkeys(found))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tvls.analysis.types import Enumeration, Record
 from tvls.setup.keys import Key
 from tvls.setup.language import describe
 from tvls.setup.language.cursor import Around, Cursor
@@ -58,6 +59,19 @@ def _key(around: Around, path: Key, workspace: Workspace) -> str | None:
     return _argument(around, path, workspace)
 
 
+def _class(around: Around, path: Key, name: str, workspace: Workspace) -> str | None:
+    """A class of the workspace, with what it is made of."""
+    target = target_of(around, path, workspace)
+    match target.types.get(name) if target is not None else None:
+        case Record(parameters=taken):
+            text = f"class {name.partition(':')[2]}({describe.parameters(taken)})"
+        case Enumeration(members=members):
+            text = f"class {name.partition(':')[2]}(Enum): {', '.join(members)}"
+        case _:
+            return None
+    return f"```python\n{text}\n```\nin `{name.partition(':')[0]}`"
+
+
 def _argument(around: Around, path: Key, workspace: Workspace) -> str | None:
     found = parameter_at(around, path, workspace)
     if found is None:
@@ -86,6 +100,8 @@ def _value(around: Around, path: Key, workspace: Workspace) -> str | None:
         case "callable":
             function = factory_function(around, path, workspace)
             more = describe.function(function) if function is not None else None
+        case "class" if (found := _class(around, path, text or "", workspace)) is not None:
+            more = found
         case "kind" if path[-2] == "generator":
             table = generator_table(text)
             given = "\n".join(f"- `{name}`: {item.help}" for name, item in table.keys.items() if name != "kind")

@@ -10,6 +10,7 @@ from tvls.setup.keys import Key
 from tvls.setup.kinds import ParameterLike
 from tvls.setup.language.cursor import Around
 from tvls.setup.language.python_file import Definition, PythonFile
+from tvls.setup.objects import Types, fields_of
 from tvls.setup.required import TargetLike, is_supplied
 from tvls.setup.schema import CALL, FACTORY, KIND, PROFILE, SETUP, VALUE_TABLES, KeyFact, TableFact, generator_table
 
@@ -36,6 +37,8 @@ class Arguments:
     what: str
     """Of whom, for people."""
     parameters: Sequence[ParameterLike]
+    types: Types
+    """Those of the workspace that the parameters may name."""
     tensors: bool = True
 
 
@@ -59,9 +62,16 @@ def table_at(around: Around, path: Key) -> TableFact | None:
 def _value_table(around: Around, path: Key) -> TableFact | None:
     if path[-1] == "kwargs" and path[-2] == "factory":
         return None
+    if path[-1] == "fields" and object_class(around, path[:-1]) is not None:
+        return None
     if path[-1] == "generator" and around.string((*path[:-1], "kind")) == "tensor":
         return generator_table(around.string((*path, "kind")))
     return VALUE_TABLES.get(around.string((*path, "kind")) or "")
+
+
+def object_class(around: Around, path: Key) -> str | None:
+    """The class of the object at `path`; empty where that is not stated yet, None where no object is there."""
+    return around.string((*path, "class")) or "" if around.string((*path, "kind")) == "object" else None
 
 
 def is_value(path: Key) -> bool:
@@ -114,13 +124,19 @@ def arguments_at(around: Around, path: Key, workspace: Workspace) -> Arguments |
                 return None
             if part == "init":
                 given = [p for p in target.init_parameters if not is_supplied(p, ("init",), target)]
-                return Arguments(f"building {target.name}", given)
-            return Arguments(f"calling {target.name}", target.parameters)
+                return Arguments(f"building {target.name}", given, target.types)
+            return Arguments(f"calling {target.name}", target.parameters, target.types)
+        case ("profiles", str(), "init" | "inputs", "args" | "kwargs", *_, "fields"):
+            name = object_class(around, path[:-1])
+            target = target_of(around, path, workspace) if name else None
+            if name is None or target is None:
+                return None
+            return Arguments(f"making a {name.partition(':')[2]}", fields_of(target.types, name), target.types)
         case ("profiles", str(), "init" | "inputs", "factory", "kwargs"):
             function = factory_function(around, path, workspace)
             if function is None or function.parameters is None:
                 return None
-            return Arguments(function.name, function.parameters, tensors=False)
+            return Arguments(function.name, function.parameters, {}, tensors=False)
         case _:
             return None
 

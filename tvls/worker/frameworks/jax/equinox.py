@@ -11,7 +11,7 @@ from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.generators import generator
 from tvls.worker.frameworks.jax.instances import has_equinox, is_equinox
 from tvls.worker.job import Job, SetupFault, type_name
-from tvls.worker.values import Budget, build_call
+from tvls.worker.values import Budget, Making, build_call
 
 _KEY = "key"
 """The parameter for random keys, by the convention of Equinox."""
@@ -47,7 +47,8 @@ def build(job: Job, notes: List[str]) -> Any:
 
 
 def _fresh(job: Job, target: Any, saved: Dict[str, Any], notes: List[str]) -> Any:
-    call = build_call(saved, "init", Budget(job.limits), generator(int(job.setup.get("seed", 0))))
+    making = Making(Budget(job.limits), generator(int(job.setup.get("seed", 0))), job.find_class)
+    call = build_call(saved, "init", making)
     positional, named = bound_arguments(job.maker)
     wants_key = _wants_key(target, positional + len(call.args), {*named, *call.kwargs})
     seed = int(job.setup.get("seed", 0))

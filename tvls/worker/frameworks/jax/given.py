@@ -52,10 +52,13 @@ def _inside(key: str, value: Any) -> Iterator[Tuple[str, Any]]:
     if isinstance(value, dict):
         table = cast("Dict[str, Any]", value)
         kind = table.get("kind")
-        if kind == "tensor":
+        if kind in ("tensor", "enum"):
             return
         if kind == "none":
             yield key, None
+        elif kind == "object":
+            for name, item in table.get("fields", {}).items():
+                yield from _inside(f"{key}.fields.{name}", item)
         elif kind in ("tuple", "dict") and "items" in table:
             items: Any = table["items"]
             yield from _inside(f"{key}.items", tuple(items) if kind == "tuple" else items)

@@ -17,7 +17,7 @@ from tvls.worker.frameworks.jax.modules import Modules, recorded_modules
 from tvls.worker.frameworks.jax.tracing import Axes, Plan, Traced, axis_notes, trace, with_axes
 from tvls.worker.frameworks.jax.trees import children, key_text, resolve
 from tvls.worker.job import Job, SetupFault, type_name
-from tvls.worker.values import Budget, build_call
+from tvls.worker.values import Budget, Making, build_call
 
 T = TypeVar("T")
 
@@ -80,7 +80,8 @@ def _build(job: Job) -> Any:
             )
             raise SetupFault("init", message, "init.factory")
         return model
-    call = build_call(saved, "init", Budget(job.limits), generator(int(job.setup.get("seed", 0))))
+    making = Making(Budget(job.limits), generator(int(job.setup.get("seed", 0))), job.find_class)
+    call = build_call(saved, "init", making)
     return job.maker(*call.args, **call.kwargs)
 
 

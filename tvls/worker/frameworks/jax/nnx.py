@@ -26,7 +26,7 @@ from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.tracing import Plan, Written
 from tvls.worker.frameworks.jax.trees import is_variable, key_text, resolve
 from tvls.worker.job import Job, SetupFault, type_name, type_of
-from tvls.worker.values import Budget, build_call
+from tvls.worker.values import Budget, Making, build_call
 
 
 def is_object(value: object) -> bool:
@@ -294,7 +294,8 @@ def _build(job: Job, notes: List[str]) -> Any:
             message = f"the init factory must return an instance of {target.__qualname__}, not {type_name(model)}"
             raise SetupFault("init", message, "init.factory")
         return model
-    call = build_call(saved, "init", Budget(job.limits), generator(int(job.setup.get("seed", 0))))
+    making = Making(Budget(job.limits), generator(int(job.setup.get("seed", 0))), job.find_class)
+    call = build_call(saved, "init", making)
     seed = int(job.setup.get("seed", 0))
     positional, named = bound_arguments(job.maker)
     streams = _streams_parameter(target, {**named, **call.kwargs}, positional + len(call.args))

@@ -12,7 +12,7 @@ from tvls.worker.classes import class_of
 from tvls.worker.frameworks.torch import libraries as lib
 from tvls.worker.frameworks.torch.tensors import generator
 from tvls.worker.job import Job, SetupFault, type_name
-from tvls.worker.values import Budget, build_call
+from tvls.worker.values import Budget, Making, build_call
 
 
 def build(job: Job) -> Tuple[Any, bool]:
@@ -32,7 +32,7 @@ def build(job: Job) -> Tuple[Any, bool]:
         return maker, False
     if not callable(maker):
         raise SetupFault("setup", f"{job.name} is no torch.nn.Module and makes none: it is {_shown(maker)}", "model")
-    call = build_call(saved, "init", Budget(job.limits), generator(_seed(job)))
+    call = build_call(saved, "init", Making(Budget(job.limits), generator(_seed(job)), job.find_class))
     model = maker(*call.args, **call.kwargs)
     if not is_module(model):
         hint = 'for a JAX function or a Flax module write framework = "jax"'

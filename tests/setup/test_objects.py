@@ -1,0 +1,200 @@
+"""Objects of the workspace's classes in a setup: drafted, filled in as a form, checked against their classes."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from tvls.analysis.types import Enumeration, FoundTarget, NamedType, Parameter, Record
+from tvls.protocol.types_setup import SetupChange, SetupField
+from tvls.setup.draft import draft_profile
+from tvls.setup.edit import edit_profile
+from tvls.setup.form import Form, State, apply_changes, make_form
+from tvls.setup.read import read_setup
+from tvls.setup.required import missing
+
+
+def parameter(name: str, annotation: str | None = None, default: str | None = None, **names: str) -> Parameter:
+    return Parameter(name, "positional_or_keyword", annotation, default, names)
+
+
+TYPES: dict[str, NamedType] = {
+    "c:Config": Record(
+        [
+            parameter("width", "int"),
+            parameter("shape", "tuple[int, ...]", "(1, 2)"),
+            parameter("act", "Act", "Act.GELU", Act="c:Act"),
+            parameter("part", "Part", "Part(3, bias=True)", Part="c:Part"),
+            parameter("other", "Part | None", "None", Part="c:Part"),
+            parameter("parts", "list[Part]", "list()", Part="c:Part"),
+        ]
+    ),
+    "c:Act": Enumeration(["GELU", "RELU"]),
+    "c:Part": Record([parameter("size", "int", "2"), parameter("bias", "bool", "False")]),
+    "c:Node": Record([parameter("value", "int"), parameter("next", "Node", None, Node="c:Node")]),
+    "c:Batch": Record([parameter("x", 'Float[Array, "b 3"]'), parameter("y", 'Float[Array, "b"]')]),
+}
+CONFIG = parameter("config", "Config", None, Config="c:Config")
+FIELDS = "init.kwargs.config.fields"
+
+
+def target(*init: Parameter, call: list[Parameter] | None = None) -> FoundTarget:
+    return FoundTarget(
+        path="/w/m.py",
+        name="Net",
+        kind="flax.nnx",
+        module="m",
+        root="/w",
+        line=1,
+        column=0,
+        end_column=0,
+        name_line=1,
+        header_end_line=1,
+        end_line=2,
+        init_parameters=list(init),
+        parameters=call or [],
+        types=TYPES,
+    )
+
+
+def drafted(found: FoundTarget) -> State:
+    table, assumed = draft_profile(found)
+    return State(target=found, name="net", table=table, assumed=assumed)
+
+
+def changed(state: State, *changes: tuple[str, str]) -> Form:
+    apply_changes(state, [SetupChange(key=key, text=text) for key, text in changes])
+    return make_form(state)
+
+
+def by_key(form: Form) -> dict[str, SetupField]:
+    return {field.key: field for field in form.fields}
+
+
+def test_fields_are_parts_and_only_what_lacks_is_asked() -> None:  # R10
+    form = make_form(drafted(target(CONFIG)))
+    fields = by_key(form)
+    heading = fields["init.kwargs.config"]
+    assert heading.parts
+    assert (heading.annotation, heading.error) == ("Config", None)
+    width = fields[f"{FIELDS}.width"]
+    assert (width.required, width.type, width.parent, width.annotation) == (True, "integer", heading.key, "int")
+    assert fields[f"{FIELDS}.act"].default == "Act.GELU"
+    assert [option.text for option in fields[f"{FIELDS}.act"].options] == ["GELU", "RELU"]
+    assert (fields[f"{FIELDS}.part.fields.size"].default, fields[f"{FIELDS}.part.fields.bias"].default) == ("3", "True")
+    assert not form.complete
+    assert form.setup["init"]["kwargs"]["config"] == {
+        "kind": "object",
+        "class": "c:Config",
+        "fields": {"width": {"kind": "ask"}},
+    }
+
+
+def test_what_is_changed_is_saved_and_nothing_else() -> None:  # R9, R10
+    form = changed(drafted(target(CONFIG)), (f"{FIELDS}.width", "8"), (f"{FIELDS}.act", "RELU"))
+    assert form.complete
+    text = edit_profile("", "net", form.setup)
+    profile = read_setup(text).profiles["net"]
+    wanted = {"width": 8, "act": {"kind": "enum", "class": "c:Act", "member": "RELU"}}
+    assert profile.init.kwargs == {"config": {"kind": "object", "class": "c:Config", "fields": wanted}}
+    again = State(target=target(CONFIG), name="net", table=tomllib.loads(text)["profiles"]["net"])
+    assert by_key(make_form(again))[f"{FIELDS}.act"].text == "RELU"
+    back = changed(again, (f"{FIELDS}.act", ""), (f"{FIELDS}.width", ""))
+    assert back.setup["init"]["kwargs"]["config"]["fields"] == {"width": {"kind": "ask"}}
+
+
+def test_a_field_of_what_a_default_makes_keeps_the_rest_of_it() -> None:  # R10
+    state = drafted(target(CONFIG))
+    form = changed(state, (f"{FIELDS}.width", "8"), (f"{FIELDS}.part.fields.bias", "false"))
+    part = form.setup["init"]["kwargs"]["config"]["fields"]["part"]
+    assert part == {"kind": "object", "class": "c:Part", "fields": {"size": 3, "bias": False}}
+    made = target(parameter("config", None, "Config(width=4, part=Part())", Config="c:Config", Part="c:Part"))
+    assert not by_key(make_form(drafted(made)))["init.kwargs.config"].parts  # what it is made of is no plain value
+    made = target(parameter("config", None, "Config(width=4)", Config="c:Config"))
+    form = changed(drafted(made), (f"{FIELDS}.act", "RELU"))
+    assert form.complete
+    assert form.setup["init"]["kwargs"]["config"]["fields"]["width"] == 4
+
+
+def test_an_optional_object_is_made_by_the_name_of_its_class() -> None:  # R10
+    state = drafted(target(CONFIG))
+    other = by_key(make_form(state))[f"{FIELDS}.other"]
+    assert (other.type, [option.text for option in other.options]) == ("choice", ["Part", "None"])
+    form = changed(state, (f"{FIELDS}.width", "8"), (f"{FIELDS}.other", "Part"), (f"{FIELDS}.other.fields.size", "5"))
+    assert form.setup["init"]["kwargs"]["config"]["fields"]["other"]["fields"] == {"size": 5}
+    form = changed(state, (f"{FIELDS}.other", "None"))
+    assert form.setup["init"]["kwargs"]["config"]["fields"]["other"] == {"kind": "none"}
+
+
+def test_a_class_that_needs_itself_is_asked_for_once() -> None:  # R10
+    form = make_form(drafted(target(parameter("node", "Node", None, Node="c:Node"))))
+    assert [field.key for field in form.fields if field.required and field.value is not ...][:3] == [
+        "init.kwargs.node",
+        "init.kwargs.node.fields.value",
+        "init.kwargs.node.fields.next",
+    ]
+
+
+def test_dimensions_are_named_through_objects() -> None:  # R10
+    state = drafted(target(call=[parameter("batch", "Batch", None, Batch="c:Batch")]))
+    form = changed(state, ("dimensions.b", "5"))
+    assert form.complete
+    fields = form.setup["inputs"]["args"][0]["fields"]
+    assert [fields[name]["shape"] for name in "xy"] == [[5, 3], [5]]
+
+
+@pytest.mark.parametrize(
+    ("value", "key", "says"),
+    [
+        (
+            {"fields": {"width": 1, "shapes": 2}},
+            ".fields.shapes",
+            "Config has no field 'shapes'; did you mean 'shape'?",
+        ),
+        ({"class": "c:Part"}, ".class", "config takes Config, not 'Part'"),
+        ({"class": "Config"}, ".class", "a class is 'module:name', not the string 'Config'"),
+        ({"class": None}, "", "a class is 'module:name'"),
+        ({"fields": 3}, ".fields", "fields of an object are a table"),
+        (
+            {"fields": {"width": 1, "act": {"kind": "enum", "class": "c:Act", "member": "SILU"}}},
+            ".fields.act.member",
+            "Act has no member 'SILU' (it has GELU, RELU)",
+        ),
+        (
+            {"fields": {"width": 1, "parts": [{"kind": "object", "class": "c:Part", "fields": {"sice": 1}}]}},
+            ".fields.parts[0].fields.sice",
+            "Part has no field 'sice'; did you mean 'size'?",
+        ),
+    ],
+)
+def test_what_does_not_fit_the_class_is_told_at_its_place(value: dict[str, Any], key: str, says: str) -> None:  # R9
+    given = {"kind": "object", "class": "c:Config", "fields": {"width": 1}} | value
+    given = {name: item for name, item in given.items() if item is not None}
+    errors = problems(given)
+    assert [(at, says in message) for at, message in errors.items()] == [
+        (f"profiles.net.init.kwargs.config{key}", True)
+    ]
+
+
+def problems(config: Any) -> dict[str, str]:
+    table = {"framework": "jax", "model": "m:Net", "init": {"kwargs": {"config": config}}}
+    setup = read_setup("version = 1\n" + edit_profile("", "net", table).partition("\n")[2])
+    found = [problem.to_wire() for problem in setup.problems]
+    if setup.profiles:
+        found += missing(target(CONFIG), setup.profiles["net"], setup)[1]
+    return {problem.key: problem.message for problem in found}
+
+
+def test_a_dictionary_in_the_place_of_an_object_is_told_with_what_to_write() -> None:  # R9
+    (message,) = problems({"width": 3}).values()
+    assert message.endswith('write { kind = "object", class = "c:Config", fields = { width = 3 } }')
+
+
+def test_a_required_field_that_lacks_is_missing() -> None:  # R9
+    text = 'version = 1\n[profiles.net]\nframework = "jax"\nmodel = "m:Net"\n[profiles.net.init.kwargs.config]\n'
+    profile = read_setup(text + 'kind = "object"\nclass = "c:Config"\n').profiles["net"]
+    wanted, found = missing(target(CONFIG), profile)
+    assert found == []
+    assert [(item.key, item.required) for item in wanted] == [(f"{FIELDS}.width", True)]
