@@ -504,7 +504,9 @@ class Session:
             relative = self._relative(outcome.traced, path)
             traced_line = self._traced_line(outcome.traced, relative, path, line) if relative else None
             if relative and traced_line:
-                text = graph.hover(asked, relative, traced_line, byte_column, line_text, self._freshness(outcome))
+                lines = outcome.traced.texts[relative]
+                freshness = self._freshness(outcome)
+                text = graph.hover(asked, relative, traced_line, byte_column, line_text, freshness, lines)
                 if text is not None:
                     return text
         return None

@@ -1,4 +1,4 @@
-"""Shapes after assignments, against the real daemon with real JAX."""
+"""Shapes after assignments, and dimensions by the names of annotations, against the real daemon with real JAX."""
 
 from __future__ import annotations
 
@@ -91,4 +91,62 @@ async def test_shapes_after_assignments(tmp_path: Path, models_python: str) -> N
         client.save(uri)
         assert (await client.ask("tvls/graph/open", opened).error()).data["kind"] == "traceFailed"
         assert await _hints(client, uri, 10, 12) == [(10, shown[4][1], ": float32[1, 4]")]
+        assert await client.shut_down() == 0
+
+
+NAMED = """\
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def inner(h: Float[Array, "#batch 4"] | None) -> Float[Array, "batch out"]:
+    return h @ jnp.ones((4, 5))
+
+
+@jax.jit
+def net(
+    x: Float[Array, "batch width"],
+) -> Float[Array, " out"]:
+    y: Float[Array, "*batch width"] = x * 2.0
+    x = x @ jnp.ones((3, 4))
+    return inner(x)[0]
+"""
+
+
+async def test_hover_names_dimensions(tmp_path: Path, models_python: str) -> None:  # R25, R39
+    folder = tmp_path / "net"
+    folder.mkdir()
+    model = folder / "model.py"
+    model.write_text(NAMED)
+    (folder / "tensorviz.toml").write_text(SETUP.replace(", 2.0] }", "] }"))
+    env = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    options = {"interpreter": models_python, "trustedFolders": [folder.as_uri()]}
+    async with LspClient.start(env=env) as client:
+        await client.initialize(CAPABILITIES, [folder], options)
+        uri = client.open(model)
+        await client.request("tvls/graph/open", {"target": {"uri": uri, "name": "net"}})
+        lines = NAMED.splitlines()
+
+        async def shown(line: str, word: str, occurrence: int = 0) -> str:
+            at = next(number for number, text in enumerate(lines) if line in text)
+            column = -1
+            for _ in range(occurrence + 1):
+                column = lines[at].index(word, column + 1)
+            found = await client.hover(uri, at, column)
+            return "" if found is None else found["contents"]["value"]
+
+        assert "float32[batch=2, width=3]" in await shown("y: Float", "x *")  # the parameter, where it is read
+        assert "float32[2, 3]" in await shown("y: Float", "y")  # places are not known
+        assert "float32[2, 4]" in await shown("x = x @", "x")  # assigned anew, without an annotation
+        assert "float32[batch=2, width=3]" in await shown("x = x @", "x", 1)
+        assert "float32[batch=2, 4]" in await shown("def inner", "h:")
+        assert "float32[batch=2, out=5]" in await shown("def inner", "inner")
+        assert "float32[batch=2, out=5]" in await shown("return h @", "return")
+        assert "float32[out=5]" in await shown("return inner", "return")
+        # An edit above moves the names along.
+        client.change(uri, f"# above\n{NAMED}")
+        found = await client.hover(uri, lines.index("    x = x @ jnp.ones((3, 4))") + 1, 8)
+        assert found is not None
+        assert "float32[batch=2, width=3]" in found["contents"]["value"]
         assert await client.shut_down() == 0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tvls.capture.document import Failure
+from tvls.graph.annotations import dimension_names, named_type
 from tvls.graph.hover import TIMES, seen_by
 from tvls.graph.index import GraphIndex
 from tvls.protocol import types as t
@@ -50,7 +51,7 @@ class _Name(NamedTuple):
     line: int
     """Where a trace would have seen it."""
     end: int
-    dimensions: list[str]
+    dimensions: Sequence[str]
     """What the annotation calls them; empty where none does."""
 
 
@@ -63,7 +64,7 @@ def _assigned(tree: ast.AST) -> Iterator[_Name]:
             case ast.AugAssign() | ast.NamedExpr() | ast.For() | ast.AsyncFor():
                 yield from _names(node.target)
             case ast.AnnAssign(target=ast.Name() as target):
-                dimensions = _dimensions(node.annotation)
+                dimensions = dimension_names(node.annotation)
                 if node.annotation.end_lineno == node.lineno:
                     yield _Name(target.id, node.lineno, node.annotation.end_col_offset or 0, dimensions)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -75,7 +76,7 @@ def _assigned(tree: ast.AST) -> Iterator[_Name]:
 def _names(target: ast.expr) -> Iterator[_Name]:
     for node in ast.walk(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield _Name(node.id, node.lineno, node.end_col_offset or 0, [])
+            yield _Name(node.id, node.lineno, node.end_col_offset or 0, ())
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[_Name]:
@@ -83,34 +84,15 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[_N
     given = function.args
     for parameter in [*given.posonlyargs, *given.args, *given.kwonlyargs]:
         if parameter.lineno == parameter.end_lineno == function.lineno:
-            dimensions = _dimensions(parameter.annotation) if parameter.annotation is not None else []
+            dimensions = dimension_names(parameter.annotation)
             yield _Name(parameter.arg, function.lineno, parameter.end_col_offset or 0, dimensions)
 
 
-def _dimensions(annotation: ast.expr) -> list[str]:
-    """Names of the dimensions in `Float[Array, "batch width"]`, as jaxtyping writes them."""
-    match annotation:
-        case ast.Subscript(slice=ast.Tuple(elts=[_, ast.Constant(value=str(text))])):
-            return text.split()
-        case _:
-            return []
-
-
-def _label(types: Counter[tuple[str, tuple[int, ...]]], dimensions: list[str]) -> tuple[str, str]:
+def _label(types: Counter[tuple[str, tuple[int, ...]]], dimensions: Sequence[str]) -> tuple[str, str]:
     """The most frequent type, with how many others there are; and the others in words."""
     (dtype, shape), *others = [kind for kind, _ in types.most_common()]
-    label = _type(dtype, shape, dimensions)
+    label = named_type(shape, dtype, dimensions)
     if not others:
         return label, ""
-    listed = ", ".join(_type(*other, dimensions) for other in others)
+    listed = ", ".join(named_type(shape, dtype, dimensions) for dtype, shape in others)
     return f"{label} +{len(others)}", f"also {listed}\n\n"
-
-
-def _type(dtype: str, shape: tuple[int, ...], dimensions: list[str]) -> str:
-    # A name stands for one dimension each; with `...` or `*batch` the places are not known.
-    named = len(dimensions) == len(shape) and not any(word.startswith(("*", "...")) for word in dimensions)
-    parts = [
-        f"{dimensions[at]}={size}" if named and dimensions[at].isidentifier() and dimensions[at] != "_" else str(size)
-        for at, size in enumerate(shape)
-    ]
-    return f"{dtype}[{', '.join(parts)}]"

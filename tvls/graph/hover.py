@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 from urllib.parse import unquote
 
 from tvls.capture.document import Evidence, Failure, Frame, Observation
+from tvls.graph.annotations import named_type, names_by_line
 from tvls.graph.index import GraphIndex, Located
 from tvls.graph.positions import Stack, extent, frames_at, positions
 from tvls.graph.text import long_type, operation_label, scope_label
@@ -67,12 +68,31 @@ def _markdown(types: Counter[str], evidence: Evidence, freshness: t.Freshness, a
     return text if runs == 1 else f"{text}\n\n{TIMES}: the line ran {runs:,} times in the traced program"
 
 
+Type = tuple[str, tuple[int, ...]]
+"""Dtype and shape."""
+
+
+class Held(NamedTuple):
+    types: Counter[Type]
+    line: int
+    """Where it was seen."""
+    name: str
+
+    def named(self, names: Mapping[tuple[int, str], tuple[str, ...]]) -> Counter[str]:
+        """With the names that annotations give to dimensions."""
+        of = names.get((self.line, self.name), ())
+        found: Counter[str] = Counter()
+        for (dtype, shape), count in self.types.items():
+            found[named_type(shape, dtype, of)] += count
+        return found
+
+
 class Observations:
     """What local variables held, by file, function and name."""
 
     def __init__(self, observations: Sequence[Observation], frames: Iterable[Frame]) -> None:
-        self._lines: dict[tuple[str, str, str], dict[int, Counter[str]]] = {}
-        self._shapes: dict[tuple[str, int, str], Counter[tuple[str, tuple[int, ...]]]] = {}
+        self._lines: dict[tuple[str, str, str], dict[int, Counter[Type]]] = {}
+        self._shapes: dict[tuple[str, int, str], Counter[Type]] = {}
         self._extents: dict[str, dict[str, tuple[int, int]]] = {}
         for seen in observations:
             function = seen.get("function", "")
@@ -81,8 +101,9 @@ class Observations:
             )
             shapes = self._shapes.setdefault((seen["path"], seen["line"], seen["name"]), Counter())
             for held in seen["seen"]:
-                types[long_type(held["shape"], held["dtype"])] += held["count"]
-                shapes[held["dtype"], tuple(held["shape"])] += held["count"]
+                kind = held["dtype"], tuple(held["shape"])
+                types[kind] += held["count"]
+                shapes[kind] += held["count"]
             self._cover(seen["path"], function, seen["line"], seen["line"])
         # The last line of a function may hold no new local; the operations on it still belong to the function.
         known = {
@@ -100,9 +121,7 @@ class Observations:
         low, high = extents.get(function, (first, last))
         extents[function] = (min(low, first), max(high, last))
 
-    def held(
-        self, path: str, line: int, name: str, *, before: bool = False, exactly: bool = False
-    ) -> Counter[str] | None:
+    def held(self, path: str, line: int, name: str, *, before: bool = False, exactly: bool = False) -> Held | None:
         """What `name` held at the nearest line of the function up to `line`: above it, or at no other, if so asked.
 
         A name that is not a local of that function is looked for in the functions around it.
@@ -115,24 +134,23 @@ class Observations:
         for _, function in around:
             lines = self._lines.get((path, function, name))
             if lines is not None:
-                if exactly:
-                    return lines.get(line)
-                nearest = max((at for at in lines if at < line or (at == line and not before)), default=None)
-                return None if nearest is None else lines[nearest]
+                earlier = (at for at in lines if at < line or (at == line and not before))
+                seen_at = line if exactly else max(earlier, default=0)
+                return Held(lines[seen_at], seen_at, name) if seen_at in lines else None
         return None
 
-    def shapes(self, path: str, line: int, name: str) -> Counter[tuple[str, tuple[int, ...]]]:
+    def shapes(self, path: str, line: int, name: str) -> Counter[Type]:
         """Dtypes and shapes of what a line assigned to `name`; nothing where that was not seen."""
         return self._shapes.get((path, line, name), Counter())
 
-    def returned(self, path: str, line: int, name: str) -> Counter[str] | None:
+    def returned(self, path: str, line: int, name: str) -> Held | None:
         """What the function `name` whose `def` is on `line` returned, where its parameters were seen on that line."""
         for function, (low, _) in self._extents.get(path, {}).items():
             if low == line and function.rsplit(".", 1)[-1] == name:
-                found: Counter[str] = Counter()
+                found: Counter[Type] = Counter()
                 for types in self._lines.get((path, function, "return"), {}).values():
                     found += types
-                return found or None
+                return Held(found, line, "return") if found else None
         return None
 
     def runs(self, path: str, first: int, last: int) -> int | None:
@@ -164,12 +182,19 @@ def seen_by(asked: GraphIndex | Failure, path: str) -> tuple[Observations, Evide
 
 
 def hover(
-    asked: GraphIndex | Failure, path: str, line: int, byte_column: int, line_text: str, freshness: t.Freshness
+    asked: GraphIndex | Failure,
+    path: str,
+    line: int,
+    byte_column: int,
+    line_text: str,
+    freshness: t.Freshness,
+    lines: Sequence[str] = (),
 ) -> HoverText | None:
     """Shape and dtype of the variable or expression under the cursor; for a failed trace, of variables alone.
 
     `path` is workspace-relative, `line` the 1-based line as it was traced, `line_text` its text, `byte_column` a UTF-8
-    byte offset in it. None where there is nothing to say: keywords, strings, comments, names of modules and attributes.
+    byte offset in it, `lines` the file as it was traced, whose annotations name dimensions. None where there is nothing
+    to say: keywords, strings, comments, names of modules and attributes.
     """
     tokens = _tokens(line_text)
     at = _token_at(tokens, byte_column)
@@ -177,21 +202,20 @@ def hover(
         return None
     seen, evidence = seen_by(asked, path)
     token = tokens[at]
-    if _text(tokens, at - 1) == "def":
-        types = seen.returned(path, line, token.text)
-        about = f"returned by `{token.text}`"
-        return HoverText(_markdown(types, evidence, freshness, about), token.start, token.end) if types else None
-    types = _held(seen, path, line, tokens, at)
-    if types:
-        return HoverText(_markdown(types, evidence, freshness), token.start, token.end)
-    if isinstance(asked, GraphIndex) and not _in_annotation(tokens, at):
+    of_result = _text(tokens, at - 1) == "def"
+    held = seen.returned(path, line, token.text) if of_result else _held(seen, path, line, tokens, at)
+    if held is not None:
+        about = f"returned by `{token.text}`" if of_result else ""
+        text = _markdown(held.named(names_by_line(lines)), evidence, freshness, about)
+        return HoverText(text, token.start, token.end)
+    if isinstance(asked, GraphIndex) and not of_result and not _in_annotation(tokens, at):
         found = _expression(asked, path, line, line_text, tokens, at)
         if found is not None:
             return _expression_text(asked, found, line, token, freshness)
     return None
 
 
-def _held(seen: Observations, path: str, line: int, tokens: list[_Token], at: int) -> Counter[str] | None:
+def _held(seen: Observations, path: str, line: int, tokens: list[_Token], at: int) -> Held | None:
     if tokens[at].text == "return":
         return seen.held(path, line, "return", exactly=True)
     if not _is_variable(tokens, at) or _in_annotation(tokens, at):
