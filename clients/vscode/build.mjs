@@ -31,6 +31,15 @@ const hostTests = {
   entryPoints: { host: join(here, "test/host/host.ts") },
   outdir: join(here, "build"),
 };
+/** Extensions that stand in for those of others, each a folder to package. */
+const standIns = ["python", "environments"];
+const others = {
+  ...extension,
+  entryPoints: Object.fromEntries(
+    standIns.map((name) => [`${name}/extension`, join(here, `test/standins/${name}/extension.ts`)]),
+  ),
+  outdir: join(here, "build/standins"),
+};
 /** The same application as in the browser; see clients/canvas/build.mjs. */
 const canvas = {
   ...common,
@@ -45,7 +54,10 @@ const canvas = {
 await rm(join(here, "dist"), { recursive: true, force: true });
 await mkdir(join(here, "dist"), { recursive: true });
 await cp(join(root, "LICENSE"), join(here, "LICENSE"));
-for (const options of [extension, canvas, hostTests]) {
+for (const options of [extension, canvas, hostTests, others]) {
   if (watch) await (await esbuild.context(options)).watch();
   else await esbuild.build(options);
+}
+for (const name of standIns) {
+  await cp(join(here, `test/standins/${name}/package.json`), join(here, `build/standins/${name}/package.json`));
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Frame, Page, expect
 
 from tests.canvas.daemon import Daemon
 from tests.canvas.test_reading import box, boxes, press, running, show, workspace  # noqa: F401 - fixtures among them
@@ -15,7 +15,7 @@ from tests.canvas.test_states import failing, play
 AXE = Path(__file__).parent.parent.parent / "clients/canvas/node_modules/axe-core/axe.min.js"
 
 
-def violations(page: Page) -> list[str]:
+def violations(page: Page | Frame) -> list[str]:
     """Of WCAG 2.2 A and AA and of axe's own practices: rule, and where."""
     page.evaluate(AXE.read_text())  # not by a script element, which the page's policy refuses
     result = page.evaluate("axe.run({ resultTypes: ['violations'] })")

@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,10 +71,19 @@ class VSCode:
 
 
 @contextlib.contextmanager
-def vscode(state: Path, settings: dict[str, Any], *, host_tests: bool = False, source: bool = True) -> Iterator[VSCode]:
+def vscode(
+    state: Path,
+    settings: dict[str, Any],
+    *,
+    host_tests: bool = False,
+    source: bool = True,
+    proxy: bool = False,
+    others: Sequence[Path] = (),
+) -> Iterator[VSCode]:
     """VS Code with the packaged extension, or, for tests in the extension host, ready to load it from its folder.
 
-    With `source`, servers run the code of this checkout.
+    With `source`, servers run the code of this checkout; with `proxy`, ports of the machine are reached through the
+    editor's address, as from elsewhere. `others` are more packaged extensions.
     """
     entry = INSTALLED / "node_modules" / "code-server" / "out" / "node" / "entry.js"
     node = INSTALLED / "node" / "node"
@@ -98,13 +107,16 @@ def vscode(state: Path, settings: dict[str, Any], *, host_tests: bool = False, s
     if not source:
         env.pop("PYTHONPATH", None)
     if not host_tests:
-        package = EXTENSION / "tvls.vsix"
-        subprocess.run([*command, "--install-extension", str(package)], env=env, check=True, timeout=120)
+        packages = [EXTENSION / "tvls.vsix", *others]
+        install = [option for package in packages for option in ("--install-extension", str(package))]
+        subprocess.run([*command, *install], env=env, check=True, timeout=120)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     options = ["--auth", "none", "--bind-addr", f"127.0.0.1:{port}", "--disable-telemetry", "--disable-update-check"]
-    options += ["--disable-getting-started-override", "--ignore-last-opened", "--disable-proxy"]
+    options += ["--disable-getting-started-override", "--ignore-last-opened"]
+    if not proxy:
+        options += ["--disable-proxy"]
     if host_tests:
         options += ["--vscode-option", "enable-smoke-test-driver", "--disable-workspace-trust"]
     log = state / "code-server.log"
@@ -137,6 +149,19 @@ def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(f"code-server did not start: {log.read_text()}")
 
 
+TRUSTED: dict[str, Any] = {"security.workspace.trust.enabled": False}
+
+
 def server_settings(python: str) -> dict[str, Any]:
     """The server of this checkout, tracing with `python`."""
     return {"tvls.server": [sys.executable, "-m", "tvls", "serve"], "tvls.interpreter": [python]}
+
+
+def stand_in(name: str, into: Path) -> Path:
+    """Packages one of the extensions that stand in for others', which no registry has."""
+    package = into / f"{name}.vsix"
+    vsce = EXTENSION / "node_modules" / ".bin" / "vsce"
+    options = ["--no-dependencies", "--allow-missing-repository", "--skip-license", "--out", str(package)]
+    folder = EXTENSION / "build" / "standins" / name
+    subprocess.run([str(vsce), "package", *options], cwd=folder, check=True, timeout=60, capture_output=True)
+    return package

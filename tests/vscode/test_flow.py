@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import FrameLocator, Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.vscode.code_server import VSCode
+from tests.vscode.window import box, freshness, lens, panel, patient, replace, toast
 
 MODEL = """\
 import jax
@@ -26,23 +27,20 @@ class MLP(nn.Module):
         scaled = hidden * 2.0
         return nn.Dense(4)(scaled)
 """
-SECONDS = 90_000
 
 
 def test_from_an_untrusted_folder_to_a_graph_that_follows(page: Page, editor: VSCode, tmp_path: Path) -> None:
     # R1, R4, R10, R25, R26, R27, R28
-    page.set_default_timeout(SECONDS)
-    expect.set_options(timeout=SECONDS)
+    patient(page)
     folder, ran = tmp_path / "net", tmp_path / "ran"
     folder.mkdir()
     model = folder / "model.py"
     model.write_text(MODEL.replace("RAN", str(ran)))
-    graph = page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+    graph = panel(page)
 
     # Restricted Mode: the lens is there, and nothing runs.
     page.goto(editor.url(folder, opened=model))
-    lens = page.locator(".codelens-decoration a", has_text="Open as Graph")
-    lens.click()
+    lens(page).click()
     toast(page, "which is in Restricted Mode").get_by_role("button", name="Manage Workspace Trust").click()
     assert not ran.exists()
     assert page.locator("iframe.webview.ready").count() == 0
@@ -51,7 +49,7 @@ def test_from_an_untrusted_folder_to_a_graph_that_follows(page: Page, editor: VS
     trust = page.locator(".monaco-modal-editor-block, .workspace-trust-editor").first
     trust.locator(".workspace-trust-buttons-row a.monaco-button", has_text=re.compile("^Trust$")).first.click()
     page.locator(".monaco-modal-editor-block").get_by_role("button", name="Close").last.click()
-    lens.click()
+    lens(page).click()
     graph.get_by_label("shape").fill("8, 16")
     graph.get_by_role("button", name="Save and open").click()
     expect(box(graph, "MLP/Dense_0")).to_be_visible()
@@ -79,7 +77,7 @@ def test_from_an_untrusted_folder_to_a_graph_that_follows(page: Page, editor: VS
     page.keyboard.press("ControlOrMeta+s")
     expect(graph.locator(".banner.failed")).to_be_visible()
     expect(page.locator(".squiggly-error").first).to_be_visible()
-    expect(page.locator(".codelens-decoration a", has_text="failed")).to_be_visible()
+    expect(lens(page, "failed")).to_be_visible()
 
     # Undone, it is as it was.
     page.keyboard.press("ControlOrMeta+z")
@@ -103,28 +101,3 @@ def test_from_an_untrusted_folder_to_a_graph_that_follows(page: Page, editor: VS
     page.goto(editor.url(folder))
     expect(box(graph, "MLP/add")).to_be_visible()
     expect(freshness(graph)).to_have_text("fresh")
-
-
-def toast(page: Page, text: str) -> Locator:
-    return page.locator(".notification-toast", has_text=text)
-
-
-def box(graph: FrameLocator, path: str) -> Locator:
-    """A box of the picture, by the part of its id that tells its place."""
-    return graph.locator(f'.canvas .box[data-id*="{path}"]').first
-
-
-def freshness(graph: FrameLocator) -> Locator:
-    return graph.locator("[data-badge=freshness], .badge.freshness").first
-
-
-def replace(page: Page, old: str, new: str) -> None:
-    """Types over a piece of the text that is on one line."""
-    page.locator(".monaco-editor .view-lines").first.click()
-    page.keyboard.press("ControlOrMeta+Home")
-    page.keyboard.press("ControlOrMeta+h")
-    find = page.locator(".find-widget.visible")
-    find.get_by_label("Find", exact=True).first.fill(old)
-    find.get_by_label("Replace", exact=True).first.fill(new)
-    find.get_by_label("Replace", exact=True).first.press("ControlOrMeta+Alt+Enter")
-    page.keyboard.press("Escape")

@@ -217,7 +217,7 @@ async function start(root: HTMLElement): Promise<void> {
     if (command.do === "export") run(exportGraph(command.kind, host, store, view));
     else if (command.do === "refresh") run(actions.open({ refresh: true }));
     else if (command.do === "compare") run(actions.compare());
-    else store.set({ editing: store.get().shown !== undefined });
+    else store.set({ editing: true });
   });
 
   async function attach(): Promise<void> {
@@ -232,7 +232,10 @@ async function start(root: HTMLElement): Promise<void> {
     store.set({ host: status, hostReason: host.reason });
     if (status === "connected") run(attach());
   });
-  host.onNotification("$/tvls/canvas/show", (canvas) => run(actions.adopt(canvas)));
+  host.onNotification("$/tvls/canvas/show", (canvas) => {
+    store.set({ editing: false });
+    run(actions.adopt(canvas));
+  });
   host.onNotification("$/tvls/canvas/mark", (marks) => run(actions.markNodes(marks)));
   host.onNotification("$/tvls/captureState", (info) => {
     if (info.captureId === store.get().shown?.captureId) run(actions.captureState(info));

@@ -94,7 +94,7 @@ export interface State {
   preview: p.PreviewResult | undefined;
   /** The graph is in an exported file: no server tells whether the code is still what was traced. */
   saved: boolean;
-  /** The setup form stands in the place of the picture. */
+  /** The setup form stands in the place of the picture, or of whatever keeps one from being there. */
   editing: boolean;
   /** The values that were typed into the setup form so far are all that is needed. */
   setupComplete: boolean;

@@ -87,7 +87,7 @@ export class Commands {
   }
 
   private async openGraph(argument: unknown): Promise<void> {
-    const params = await this.target(argument);
+    const params = argumentOf(argument) ?? (await this.atCursor()) ?? (await this.pick());
     if (params && (await mayRun()) && this.serverRuns()) this.panels.open(params);
   }
 
@@ -98,31 +98,15 @@ export class Commands {
     else this.ofPanel((panel) => panel.command({ do: "refresh" }));
   }
 
-  /** The profile in `tensorviz.toml` where the graph has one, else the form. */
+  /** The form: of the graph that is worked with, else of the model at the cursor, of the graph that is seen, or picked. */
   private async editSetup(argument: unknown): Promise<void> {
-    const panel = argument === undefined || argument instanceof vscode.Uri ? this.panels.current : undefined;
-    if (panel?.captureId) {
-      panel.panel.reveal();
-      panel.command({ do: "editSetup" });
-      return;
-    }
-    const params = panel?.params ?? (await this.target(argument));
-    if (!params || !this.serverRuns()) return;
-    const { target, profile, folder } = params;
-    const about = { ...(target ? { target } : {}), ...(profile ? { profile } : {}), ...(folder ? { folder } : {}) };
-    const form = await this.server.request("tvls/setup/draft", about);
-    if (!form.exists) {
-      if (await mayRun()) this.panels.open(params);
-      return;
-    }
-    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(form.uri));
-    const editor = await vscode.window.showTextDocument(document);
-    const header = new RegExp(`^\\s*\\[\\s*profiles\\s*\\.\\s*["']?${escaped(form.profile)}["']?\\s*\\]`, "m");
-    const at = header.exec(document.getText());
-    if (!at) return;
-    const place = document.positionAt(at.index);
-    editor.selection = new vscode.Selection(place, place);
-    editor.revealRange(new vscode.Range(place, place), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    const params =
+      argumentOf(argument) ??
+      this.panels.active?.params ??
+      (await this.atCursor()) ??
+      this.panels.current?.params ??
+      (await this.pick());
+    if (params && (await mayRun()) && this.serverRuns()) this.panels.editSetup(params);
   }
 
   private async selectInterpreter(): Promise<void> {
@@ -185,19 +169,21 @@ export class Commands {
     await vscode.commands.executeCommand("vscode.openFolder", to, { forceNewWindow: true });
   }
 
-  /** What to open: what a lens or the Models view says, the model at the cursor, or one that the person picks. */
-  private async target(argument: unknown): Promise<OpenParams | undefined> {
-    const given = argumentOf(argument);
-    if (given || !this.serverRuns()) return given;
+  /** The model around the cursor. */
+  private async atCursor(): Promise<OpenParams | undefined> {
     const editor = vscode.window.activeTextEditor;
-    if (editor?.document.languageId === "python") {
-      const uri = editor.document.uri.toString();
-      const { targets } = await this.server.request("tvls/targets/list", { textDocument: { uri } });
-      const line = editor.selection.active.line;
-      const around = targets.filter(({ body }) => body && body.start.line <= line && line <= body.end.line);
-      const innermost = around.sort((a, b) => b.range.start.line - a.range.start.line)[0];
-      if (innermost) return paramsOf(innermost);
-    }
+    if (editor?.document.languageId !== "python" || !this.server.running) return undefined;
+    const uri = editor.document.uri.toString();
+    const { targets } = await this.server.request("tvls/targets/list", { textDocument: { uri } });
+    const line = editor.selection.active.line;
+    const around = targets.filter(({ body }) => body && body.start.line <= line && line <= body.end.line);
+    const innermost = around.sort((a, b) => b.range.start.line - a.range.start.line)[0];
+    return innermost && paramsOf(innermost);
+  }
+
+  /** One that the person picks. */
+  private async pick(): Promise<OpenParams | undefined> {
+    if (!this.serverRuns()) return undefined;
     const { targets } = await this.server.request("tvls/targets/list", {});
     if (targets.length === 0) {
       void vscode.window.showInformationMessage("No JAX function, Flax or PyTorch module was found.");
@@ -248,7 +234,7 @@ export class Commands {
         if (params) this.panels.open(params);
         break;
       case "editSetup":
-        await this.editSetup(params?.target ?? params);
+        if (params) this.panels.editSetup(params);
         break;
       case "saveAll":
         if ((await vscode.workspace.saveAll()) && params) this.panels.open(params);
@@ -291,8 +277,4 @@ function paramsOf({ uri, name }: TargetInfo): OpenParams {
 
 function openSettings(query: string): Thenable<unknown> {
   return vscode.commands.executeCommand("workbench.action.openSettings", query);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

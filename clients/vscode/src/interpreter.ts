@@ -5,8 +5,8 @@ import * as vscode from "vscode";
 
 export interface InterpreterSource {
   readonly name: string;
-  /** Path of the Python that is selected for a folder. */
-  current(folder: vscode.Uri): Promise<string | undefined>;
+  /** Command of the Python that is selected for a folder. */
+  current(folder: vscode.Uri): Promise<string[] | undefined>;
   /** The selection changed, of one folder or of all. */
   onDidChange(listener: () => void): vscode.Disposable;
 }
@@ -19,7 +19,10 @@ export async function interpreterSource(log: (message: string) => void): Promise
   if (newer) {
     return {
       name: "Python Environments",
-      current: async (folder) => (await newer.getEnvironment(folder))?.execInfo.run.executable,
+      current: async (folder) => {
+        const run = (await newer.getEnvironment(folder))?.execInfo.run;
+        return run && [run.executable, ...(run.args ?? [])];
+      },
       onDidChange: (listener) => newer.onDidChangeEnvironment(listener),
     };
   }
@@ -31,7 +34,8 @@ export async function interpreterSource(log: (message: string) => void): Promise
     name: "Python",
     current: async (folder) => {
       const active = environments.getActiveEnvironmentPath(folder);
-      return (await environments.resolveEnvironment(active))?.executable.uri?.fsPath;
+      const python = (await environments.resolveEnvironment(active))?.executable.uri?.fsPath;
+      return python === undefined ? undefined : [python];
     },
     onDidChange: (listener) => environments.onDidChangeActiveEnvironmentPath(listener),
   };

@@ -6,6 +6,8 @@ import type { Server } from "./server";
 export class Interpreters implements vscode.Disposable {
   private source: InterpreterSource | undefined;
   private sourceAsked: Promise<void> | undefined;
+  private listening: vscode.Disposable | undefined;
+  private telling: Promise<void> = Promise.resolve();
   private readonly disposables: vscode.Disposable[] = [];
   private server: Server | undefined;
   private changed: () => void = () => {};
@@ -34,7 +36,7 @@ export class Interpreters implements vscode.Disposable {
     if (Array.isArray(setting) && setting.length === 1) return setting[0];
     const folder = vscode.workspace.workspaceFolders?.[0];
     await this.findSource();
-    return folder && (await this.current(folder.uri));
+    return folder && (await this.current(folder.uri))?.[0];
   }
 
   /** Lets the person choose for a folder. */
@@ -68,27 +70,36 @@ export class Interpreters implements vscode.Disposable {
   }
 
   dispose(): void {
+    this.listening?.dispose();
     for (const disposable of this.disposables) disposable.dispose();
   }
 
   private async findSource(): Promise<void> {
     this.sourceAsked ??= interpreterSource((message) => this.log.warn(message)).then((source) => {
+      this.listening?.dispose();
       this.source = source;
-      if (source) this.disposables.push(source.onDidChange(() => void this.tell()));
+      this.listening = source?.onDidChange(() => void this.tell());
     });
     await this.sourceAsked;
   }
 
+  /** One after the other, so that the selection that is told last is the one that was made last. */
+  private tell(): Promise<void> {
+    this.telling = this.telling
+      .then(() => this.tellNow())
+      .catch((error) => this.log.warn(`The interpreter could not be told: ${error}`));
+    return this.telling;
+  }
+
   /** The server runs none of them before trust; before it, the Python extension is not asked either. */
-  private async tell(): Promise<void> {
+  private async tellNow(): Promise<void> {
     if (!vscode.workspace.isTrusted) return;
     await this.findSource();
     const { server } = this;
     if (!this.source || !server?.running) return;
     for (const { uri } of vscode.workspace.workspaceFolders ?? []) {
-      const python = await this.current(uri);
+      const command = (await this.current(uri)) ?? [];
       try {
-        const command = python ? [python] : [];
         await server.request("tvls/environment/select", { folder: uri.toString(), command, by: "editor" });
       } catch (error) {
         this.log.warn(`The server did not take the interpreter of ${uri.fsPath}: ${error}`);
@@ -97,7 +108,7 @@ export class Interpreters implements vscode.Disposable {
     this.changed();
   }
 
-  private async current(folder: vscode.Uri): Promise<string | undefined> {
+  private async current(folder: vscode.Uri): Promise<string[] | undefined> {
     try {
       return await this.source?.current(folder);
     } catch (error) {

@@ -59,12 +59,14 @@ export class Panels implements vscode.Disposable {
       known.panel.reveal(undefined, true);
       if (refresh) known.command({ do: "refresh" });
       else known.show();
-      return;
-    }
-    const title = params.target?.name ?? params.profile ?? "Graph";
-    const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
-    const panel = vscode.window.createWebviewPanel(VIEW_TYPE, title, column, { retainContextWhenHidden: true });
-    this.adopt(panel, params).asked(params);
+    } else this.create(params, true).asked(params);
+  }
+
+  /** Shows the setup form of a target: in the panel that has its graph, else in a new one, which traces nothing yet. */
+  editSetup(params: OpenParams): void {
+    const known = this.panels.get(keyOf(params)) ?? [...this.panels.values()].find((panel) => panel.shows(params));
+    if (known) known.panel.reveal();
+    (known ?? this.create(params, false)).command({ do: "editSetup" });
   }
 
   get active(): GraphPanel | undefined {
@@ -91,6 +93,13 @@ export class Panels implements vscode.Disposable {
     clearTimeout(this.cursorTimer);
     for (const disposable of this.disposables) disposable.dispose();
     this.each((panel) => panel.panel.dispose());
+  }
+
+  private create(params: OpenParams, preserveFocus: boolean): GraphPanel {
+    const title = params.target?.name ?? params.profile ?? "Graph";
+    const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus };
+    const panel = vscode.window.createWebviewPanel(VIEW_TYPE, title, column, { retainContextWhenHidden: true });
+    return this.adopt(panel, params);
   }
 
   private adopt(panel: vscode.WebviewPanel, params: OpenParams): GraphPanel {
@@ -132,6 +141,8 @@ export class GraphPanel {
   private readonly relay: Relay;
   private readonly disposables: vscode.Disposable[] = [];
   private ready = false;
+  /** Commands for the page, until it is loaded. */
+  private readonly waiting: PanelCommand[] = [];
 
   constructor(
     readonly panel: vscode.WebviewPanel,
@@ -172,7 +183,13 @@ export class GraphPanel {
   }
 
   command(command: PanelCommand): void {
-    this.post({ command });
+    if (this.ready) this.post({ command });
+    else this.waiting.push(command);
+  }
+
+  /** Whether its graph is that of a target, whatever it was opened by. */
+  shows({ target }: OpenParams): boolean {
+    return target !== undefined && this.capture?.uri === target.uri && this.capture.name === target.name;
   }
 
   tellStatus(): void {
@@ -226,6 +243,8 @@ export class GraphPanel {
     else if ("save" in message) void save(message.save.name, new Uint8Array(message.save.data));
     else {
       this.ready = true;
+      // Before it asks for a graph, which a form that was asked for keeps it from.
+      for (const command of this.waiting.splice(0)) this.post({ command });
       this.tellStatus();
     }
   }

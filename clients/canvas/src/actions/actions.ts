@@ -114,8 +114,8 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     store.set({ open: canvas.open, editor: canvas.editor, loading, ...(loading && { trouble: undefined }) });
     if (capture) await show(capture);
     if (error) await fail(new RequestError(error.code, error.message, error.data));
-    // Nothing was tried yet, as in a page whose server came back.
-    else if (!capture && !loading) await open();
+    // Nothing was tried yet, as in a page whose server came back; a form that the person asked for is left to them.
+    else if (!capture && !loading && !get().editing) await open();
   }
 
   /** What the source declares, for the states before a trace. */

@@ -30,6 +30,10 @@ export function App(props: AppProps) {
   const { state, store, actions, goTo } = props;
   const { capture, shown } = state;
   const body = shown?.bodies.at(-1);
+  const leaveForm = () => {
+    store.set({ editing: false });
+    if (!shown) void actions.open();
+  };
   return (
     <div class={`app ${state.host === "disconnected" || state.host === "refused" ? "offline" : ""}`}>
       <header>
@@ -51,14 +55,14 @@ export function App(props: AppProps) {
         />
       )}
       <main>
-        {shown && state.editing && (
+        {state.editing && (
           <div class="state-page">
             <section class="state setup" aria-label="Setup">
               <h2>Setup</h2>
               {props.form}
               <p class="buttons">
-                <button type="button" onClick={() => store.set({ editing: false })}>
-                  Back to the graph
+                <button type="button" onClick={leaveForm}>
+                  {shown ? "Back to the graph" : "Open as it is"}
                 </button>
               </p>
             </section>
@@ -99,7 +103,7 @@ export function App(props: AppProps) {
           </div>
         </div>
         {!shown && <Offline state={state} />}
-        {!shown && <Waiting state={state} actions={actions} goTo={goTo} form={props.form} />}
+        {!shown && !state.editing && <Waiting state={state} actions={actions} goTo={goTo} form={props.form} />}
         {shown && !state.editing && state.inspector && state.selected !== undefined && (
           <aside aria-label="Inspector" class="inspector">
             <button
