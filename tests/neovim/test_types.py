@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,9 +12,14 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import REPOSITORY
 from tests.lsp.client import LspClient
 from tests.neovim.editor import PLUGIN
+from tvls.protocol.registry import METHODS
 
+FIXTURES = REPOSITORY / "protocol" / "fixtures"
+NOT_TOLD_APART = {"tvls.environment.install/result-invalid-changes", "tvls.server.status/params-invalid-list"}
+"""Lua has one empty table, for a list and for an object."""
 DIAGNOSTICS = {"textDocument": {"diagnostic": {}}, "workspace": {"configuration": True}}
 
 
@@ -63,3 +69,34 @@ async def test_the_check_finds_what_is_wrong(emmylua: str, runtime: str, tmp_pat
     render.write_text(render.read_text() + "\n---@type tvls.CaptureInfo\nlocal c\nprint(c.noSuchField)\n")
     (only,) = await problems(emmylua, folder, runtime)
     assert "noSuchField" in only
+
+
+def lua(value: Any) -> str:
+    """JSON as a constructor of Lua."""
+    match value:
+        case None:
+            return "nil"
+        case list():
+            return f"{{{', '.join(map(lua, value))}}}"
+        case dict():
+            return f"{{{', '.join(f'[{json.dumps(key)}] = {lua(item)}' for key, item in value.items())}}}"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+async def test_fixtures_fit_the_annotations(emmylua: str, runtime: str, tmp_path: Path) -> None:
+    """The payloads that the other languages read: the good ones are of their class, the bad ones are not."""
+    shutil.copy(PLUGIN / "lua" / "tvls" / "protocol.lua", tmp_path)
+    for method in METHODS:
+        for path in (FIXTURES / method.name.replace("/", ".")).glob("*.json"):
+            kind = method.params if path.stem.startswith("params-") else method.result
+            text = (
+                f"---@type tvls.{kind.__name__}\nlocal payload = {lua(json.loads(path.read_text()))}\nprint(payload)\n"
+            )
+            file = tmp_path / path.parent.name / f"{path.stem}.lua"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+    found = await problems(emmylua, tmp_path, runtime)
+    wrong = {problem.partition(".lua:")[0] for problem in found}
+    bad = {str(path.relative_to(FIXTURES).with_suffix("")) for path in FIXTURES.glob("*/*-invalid-*.json")}
+    assert wrong == bad - NOT_TOLD_APART, found

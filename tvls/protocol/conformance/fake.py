@@ -23,6 +23,7 @@ from tvls.protocol.conformance.transcript import Json, Transcript, difference, f
 from tvls.protocol.errors import CODES
 
 METHODS: Final = {method.name: method for method in registry.METHODS}
+_COMMANDS: Final = ("tvls.server.openGraph", "tvls.server.refreshGraph", "tvls.server.openInBrowser")
 
 
 class RefusalError(Exception):
@@ -37,6 +38,7 @@ class Fake:
     out: IO[bytes]
     folder: str = FIXTURE_FOLDER
     client_commands: list[str] = field(default_factory=list[str])
+    shows_documents: bool = False
 
     def send(self, message: Json) -> None:
         write_message(self.out, message)
@@ -83,6 +85,8 @@ class Fake:
             case "workspace/executeCommand":
                 if params.get("command") in ("tvls.server.openGraph", "tvls.server.refreshGraph"):
                     return self.fixture("tvls/graph/open")
+                if params.get("command") == "tvls.server.openInBrowser":
+                    return self._show_page()
                 raise RefusalError(-32602, f"unknown command {params.get('command')}")
             case _:
                 raise RefusalError(-32601, f"unknown request {method}")
@@ -97,12 +101,19 @@ class Fake:
             message = "This capture is not open any more."
             data = {"kind": "captureGone", "nextStep": "Open the target again."}
             raise RefusalError(CODES["captureGone"], message, data)
-        return self.fixture(method.name)
+        result = self.fixture(method.name)
+        if "cursor" in params or ("body" in params and method.name == "tvls/graph/view"):
+            # An example is one page of the program: nothing comes after it, and its bodies are empty.
+            page = cast(Json, result)
+            return {key: [] if isinstance(value, list) else value for key, value in page.items() if key != "nextCursor"}
+        return result
 
     def _initialize(self, params: Json) -> Json:
         capabilities: Json = params.get("capabilities") or {}
         experimental: Json = capabilities.get("experimental") or {}
         commands: Any = experimental.get("commands") or []
+        window: Json = capabilities.get("window") or {}
+        self.shows_documents = cast(Json, window.get("showDocument") or {}).get("support") is True
         self.client_commands = cast(Json, commands).get("commands", []) if isinstance(commands, dict) else commands
         return {
             "capabilities": {
@@ -111,7 +122,7 @@ class Fake:
                 "codeLensProvider": {"resolveProvider": False},
                 "codeActionProvider": {"codeActionKinds": ["source.tvls.openGraph"]},
                 "hoverProvider": True,
-                "executeCommandProvider": {"commands": ["tvls.server.openGraph", "tvls.server.refreshGraph"]},
+                "executeCommandProvider": {"commands": list(_COMMANDS)},
                 "experimental": {
                     "tvls": {
                         "protocolVersion": "0.1",
@@ -122,6 +133,12 @@ class Fake:
             },
             "serverInfo": {"name": "tvls-fake", "version": "0"},
         }
+
+    def _show_page(self) -> None:
+        """Asks the client to show an address, where it can; nothing is there."""
+        if self.shows_documents:
+            shown: Json = {"uri": "http://127.0.0.1:4242/graph/MLP", "external": True, "takeFocus": True}
+            self.send({"id": "fake-page", "method": "window/showDocument", "params": shown})
 
     def _targets(self, params: Json) -> list[Json]:
         uri = params["textDocument"]["uri"]

@@ -60,6 +60,7 @@ end
 local function settle(outline, body)
   local expanded = {} ---@type string[]
   local closed = {} ---@type table<string, tvls.Node>
+  local asked = {} ---@type table<string, true> what stays closed all the same is not asked for again
   while true do
     local nodes, edges = view(outline, body, expanded)
     local more = {} ---@type string[]
@@ -74,7 +75,8 @@ local function settle(outline, body)
             outline.room = outline.room - (node.operations or 0)
           end
           outline.expanded[key] = wanted or false
-          if wanted then
+          if wanted and not asked[node.id] then
+            asked[node.id] = true
             more[#more + 1] = node.id
           end
         elseif closed[node.id] then
