@@ -101,11 +101,11 @@ class Fake:
             message = "This capture is not open any more."
             data = {"kind": "captureGone", "nextStep": "Open the target again."}
             raise RefusalError(CODES["captureGone"], message, data)
-        result = self.fixture(method.name)
+        result: Json = self.fixture(method.name)
         if "cursor" in params or ("body" in params and method.name == "tvls/graph/view"):
             # An example is one page of the program: nothing comes after it, and its bodies are empty.
-            page = cast(Json, result)
-            return {key: [] if isinstance(value, list) else value for key, value in page.items() if key != "nextCursor"}
+            result.pop("nextCursor", None)
+            result |= {key: list[Any]() for key, value in result.items() if isinstance(value, list)}
         return result
 
     def _initialize(self, params: Json) -> Json:
