@@ -16,13 +16,16 @@ import jsonschema
 import msgspec
 import pytest
 import referencing
+from lsprotocol import types as lsp
 
 from tvls.capture import document
 from tvls.protocol import generate
 from tvls.protocol import types as t
 from tvls.protocol.errors import CODES, ErrorKind, TvlsError
 from tvls.protocol.registry import METHODS
+from tvls.server.code_action import KINDS
 from tvls.server.commands import COMMANDS
+from tvls.server.main import build
 from tvls.settings import LimitSettings, Settings
 
 SPEC = (generate.ROOT / "SPEC.md").read_text("utf-8")
@@ -296,6 +299,31 @@ def test_every_command_and_setting_is_in_the_text() -> None:
     assert set(rows("## Settings")) == settings
     limits = rows("## Settings")["limits"][0]
     assert {field.encode_name for field in msgspec.structs.fields(LimitSettings)} == set(re.findall(r"`(\w+)`", limits))
+
+
+def test_every_method_of_lsp_that_is_used_is_in_the_text() -> None:
+    section = SPEC.split("## Standard LSP")[1].split("\n## ")[0]
+    told: list[str] = []
+    for row in section.splitlines():
+        for name in re.findall(r"`([^`]+)`", row.split(" | ")[0]):
+            short = "/" not in name and told and name not in ("initialize", "initialized", "shutdown", "exit")
+            told.append(
+                f"{told[-1].rpartition('/')[0]}/{name}" if short else name.replace("…", told[-1] if told else "")
+            )
+    protocol = build(lambda *_: pytest.fail("no session is made")).protocol
+    handled = {*protocol.requests, *protocol.notifications} - {method.name for method in METHODS}
+    source = "".join(path.read_text("utf-8") for path in (generate.ROOT.parent / "tvls" / "server").glob("*.py"))
+    sent = {name for name in lsp.METHOD_TO_TYPES if re.search(rf"\.client\.{snake(name)}(_async)?\(", source)}
+    assert {"window/showDocument", "workspace/applyEdit"} < sent
+    assert handled | sent | {"$/progress", "exit"} == set(told)
+    assert set(KINDS) == set(re.findall(r"`(source\.tvls\.\w+)`", section))
+    (commands,) = [row for row in section.splitlines() if row.startswith("| `workspace/executeCommand` |")]
+    assert set(COMMANDS) == {f"tvls.server.{word}" for word in re.findall(r"\.(\w+)`", commands)}
+
+
+def snake(method: str) -> str:
+    """As pygls names what it sends."""
+    return re.sub("([A-Z])", r"_\1", method).lower().replace("/", "_")
 
 
 # --- the session -----------------------------------------------------------------------------------------------------

@@ -48,11 +48,15 @@ OPEN_ERRORS = (
     "limitExceeded",
 )
 
-FORM_ERRORS = ("noWorkspace", "targetNotFound", "setupRequired", "setupInvalid")
+FORM_ERRORS = ("noWorkspace", "targetNotFound", "unsavedSource", "setupRequired", "setupInvalid", "workerCrashed")
 
 METHODS: Final[tuple[Method, ...]] = (
     Method(
-        "tvls/targets/list", t.TargetsListParams, t.TargetsListResult, "Models of one document or of the workspace."
+        "tvls/targets/list",
+        t.TargetsListParams,
+        t.TargetsListResult,
+        "Models of one document or of the workspace.",
+        ("workerCrashed",),
     ),
     # --- graph ---
     Method("tvls/graph/open", t.OpenParams, t.OpenResult, "Trace a target, or answer what is missing.", OPEN_ERRORS),
@@ -97,15 +101,21 @@ METHODS: Final[tuple[Method, ...]] = (
         ("captureGone", "limitExceeded", "environmentInvalid"),
     ),
     # --- trust ---
-    Method("tvls/trust/get", t.TrustParams, t.TrustResult, "Whether a folder is trusted."),
+    Method("tvls/trust/get", t.TrustParams, t.TrustResult, "Whether a folder is trusted.", ("noWorkspace",)),
     Method(
         "tvls/trust/grant",
         t.TrustParams,
         t.TrustResult,
         "Trust a folder; for clients with a trust decision of their own.",
-        ("notTrusted",),
+        ("noWorkspace", "notTrusted"),
     ),
-    Method("tvls/trust/revoke", t.TrustParams, t.TrustResult, "Withdraw trust and end the folder's workers."),
+    Method(
+        "tvls/trust/revoke",
+        t.TrustParams,
+        t.TrustResult,
+        "Withdraw trust and end the folder's workers.",
+        ("noWorkspace",),
+    ),
     # --- setup ---
     Method(
         "tvls/setup/draft",
@@ -126,7 +136,7 @@ METHODS: Final[tuple[Method, ...]] = (
         types_setup.SetupSaveParams,
         types_setup.SetupSaved,
         "Write a profile into tensorviz.toml, in place.",
-        (*FORM_ERRORS, "setupChanged", "unsavedSource"),
+        (*FORM_ERRORS, "setupChanged"),
     ),
     # --- environments ---
     Method(
@@ -155,7 +165,7 @@ METHODS: Final[tuple[Method, ...]] = (
         te.EnvironmentPlanParams,
         te.EnvironmentPlan,
         "What an installation would change, by the installer's own word.",
-        ("noWorkspace", "notTrusted", "environmentInvalid", "planRefused"),
+        ("noWorkspace", "notTrusted", "environmentInvalid", "planRefused", "workerCrashed"),
     ),
     Method(
         "tvls/environment/install",
@@ -170,7 +180,7 @@ METHODS: Final[tuple[Method, ...]] = (
         canvas.PreviewParams,
         canvas.PreviewResult,
         "What the source of a target declares, before anything runs.",
-        ("noWorkspace", "targetNotFound"),
+        ("noWorkspace", "targetNotFound", "workerCrashed"),
     ),
     Method(
         "tvls/graph/compare",
