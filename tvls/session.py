@@ -421,6 +421,7 @@ class Session:
             fold=params.fold,
             instances=params.instances,
             hide=params.hide,
+            structures=params.structures,
         )
         return t.GraphViewResult(
             nodes=page.nodes,

@@ -37,6 +37,30 @@ def test_a_graph_file_becomes_a_page(page: Page, tmp_path: Path) -> None:  # R29
     assert faults == []
 
 
+def test_many_outputs_are_a_structure_there_too(page: Page, tmp_path: Path) -> None:
+    found = document(
+        values=[value("input"), value()],
+        operations=[operation("sin.0", [0], [1])],
+        inputs={"args": [{"value": 0}], "kwargs": {}},
+        outputs={"tuple": [{"value": 1}, {"dict": {f"a{at:02}": {"value": 1} for at in range(30)}}]},
+    )
+    graph, made = tmp_path / "net.json", tmp_path / "net.html"
+    graph.write_bytes(encoded(found))
+    show(graph, "--html", made)
+    page.goto(made.as_uri())
+    many = page.get_by_role("treeitem", name="result[1] 30 arrays")
+    expect(many).to_be_visible()
+    expect(page.get_by_role("treeitem")).to_have_count(4)
+    many.locator(".toggle").click()
+    expect(page.get_by_role("treeitem")).to_have_count(34)
+    many.locator(".toggle").click()
+    expect(page.get_by_role("treeitem")).to_have_count(4)
+    page.locator("#search").fill("a17")
+    expect(page.locator(".search-count")).to_have_text("1")
+    page.locator("#search").press("Enter")
+    expect(page.get_by_role("treeitem", name="result[1].a17")).to_be_visible()
+
+
 def test_text_of_a_program_is_text(page: Page, tmp_path: Path) -> None:
     """Names that end a script, or begin an element, are shown as they are."""
     evil = "</script><img src=x onerror=alert(1)>"

@@ -271,6 +271,23 @@ def test_a_train_step_is_readable(show: Callable[[str], Page]) -> None:
     assert screen["y"] <= found["y"] <= screen["y"] + screen["height"]
 
 
+def test_what_a_train_step_returns_is_a_few_boxes(show: Callable[[str], Page]) -> None:  # R19
+    page = show("encoder.py:train_step")
+    state = page.get_by_role("treeitem", name=re.compile(r"^result\[1\]\[0\] 77 arrays, output"))
+    expect(state).to_have_attribute("aria-expanded", "false")
+    expect(page.get_by_role("treeitem", name=re.compile(r"^result\[0\]\.params 38 arrays"))).to_be_visible()
+    state.locator(".toggle").click()
+    expect(state).to_have_attribute("aria-expanded", "true")
+    expect(page.get_by_role("treeitem", name=re.compile(r"^result\[1\]\[0\]\.mu\.params 38 arrays"))).to_be_visible()
+    # One that is inside of what is closed is found, and opens it.
+    page.locator("#search").fill("result nu.params.head.bias")
+    expect(page.locator(".search-count")).to_have_text("1")
+    page.locator("#search").press("Enter")
+    expect(page.get_by_role("treeitem", name=re.compile(r"^result\[1\]\[0\]\.nu\S*head\.bias"))).to_be_visible()
+    page.get_by_role("treeitem", name=re.compile(r"^result\[0\]\.params 38")).locator("text.title").click()
+    expect(page.get_by_role("complementary", name="Inspector")).to_contain_text("float32[64, 1000]from add")
+
+
 def operations(label: str) -> int:
     """Of a closed box, by what it says."""
     found = re.search(r"([\d.]+)(K?) ops", label)

@@ -267,6 +267,7 @@ def test_tables_tell_the_default_of_every_field() -> None:
         "fold": "`false`",
         "instances": "`{}`",
         "hide": "`[]`",
+        "structures": "`false`",
         "cursor": "optional",
         "limit": "`200`",
     }

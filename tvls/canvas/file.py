@@ -19,6 +19,7 @@ from tvls import graph
 from tvls.capture.encoding import canonical_json
 from tvls.graph.folds import fold_details, fold_info, folds
 from tvls.graph.index import GraphIndex, Located, body_id
+from tvls.graph.structures import output_structures
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 
@@ -89,9 +90,10 @@ def _whole(index: GraphIndex, located: Located, frames: Frames) -> dict[str, Any
     nodes: list[t.Node] = []
     edges: list[t.Edge] = []
     expanded = [of.scope_node_id(scope) for scope in range(len(of.scopes))]
+    expanded += output_structures(of).by_id
     cursor: str | None = None
     while True:
-        page = graph.view(index, expanded, body, cursor, limit=2_000)
+        page = graph.view(index, expanded, body, cursor, limit=2_000, structures=True)
         nodes += page.nodes
         edges += page.edges
         cursor = page.next_cursor

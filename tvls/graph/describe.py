@@ -9,6 +9,7 @@ from tvls.capture.document import Operand
 from tvls.graph.costs import operation_costs, scope_costs
 from tvls.graph.index import Graph, Port, body_id
 from tvls.graph.noise import operation_noise, parameter_inputs
+from tvls.graph.structures import Structure
 from tvls.graph.text import literal_text, operation_label, scope_label, short_type
 from tvls.protocol import types as t
 
@@ -144,11 +145,23 @@ def input_node(graph: Graph, port: Port) -> t.Node:
     return t.Node(id=port.id, kind="input", label=value.name or port.place, outputs=[value], noise=noise)
 
 
-def output_node(graph: Graph, port: Port) -> t.Node:
+def output_node(graph: Graph, port: Port, parent: str = "") -> t.Node:
     """An output with what arrives there; a literal of the program is in its label, since nothing makes it."""
     value = operand_value(graph, port.operand)
     label = port.place if "value" in port.operand else f"{port.place} = {literal_text(port.operand)}"
-    return t.Node(id=port.id, kind="output", label=label, outputs=[value])
+    return t.Node(id=port.id, kind="output", label=label, parent=parent, outputs=[value])
+
+
+def structure_node(structure: Structure, parent: str = "", *, expanded: bool = False) -> t.Node:
+    """Outputs that are one node."""
+    return t.Node(
+        id=structure.id,
+        kind="output",
+        label=structure.place,
+        parent=parent,
+        expanded=expanded,
+        leaves=len(structure.ports),
+    )
 
 
 def constant_node(graph: Graph, value: int) -> t.Node:

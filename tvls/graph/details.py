@@ -13,9 +13,11 @@ from tvls.graph.describe import (
     operation_node,
     output_node,
     scope_node,
+    structure_node,
     value_info,
 )
 from tvls.graph.index import Graph, GraphIndex, Port, Use, node_not_found
+from tvls.graph.structures import output_structures
 from tvls.protocol import types as t
 
 MAX_USES = 1_000
@@ -71,10 +73,19 @@ def _details(graph: Graph, node: str, body: str | None, freshness: t.Freshness) 
         value = int(key)
         result = _result(graph, value, graph.uses.get(value, ()))
         return t.NodeDetails(node=constant_node(graph, value), results=[result], freshness=freshness)
+    if kind == "outs":
+        structures = output_structures(graph)
+        structure, around = structures.by_id[node], structures.around[node]
+        return t.NodeDetails(
+            node=structure_node(structure, around[-1] if around else ""),
+            operands=[_operand(graph, port.operand) for port in structure.ports],
+            freshness=freshness,
+        )
     port = graph.ports_by_id[node]
     if kind == "out":
-        operand = _operand(graph, port.operand)
-        return t.NodeDetails(node=output_node(graph, port), operands=[operand], freshness=freshness)
+        around = output_structures(graph).around[node]
+        shown = output_node(graph, port, around[-1] if around else "")
+        return t.NodeDetails(node=shown, operands=[_operand(graph, port.operand)], freshness=freshness)
     return t.NodeDetails(node=input_node(graph, port), results=[_input_result(graph, port)], freshness=freshness)
 
 
@@ -97,7 +108,9 @@ def _frames_of(graph: Graph, node: str) -> list[int]:
         return graph.operations[graph.operations_by_id[key]]["frames"]
     if node in graph.scopes_by_node:
         return graph.call_frames[graph.scopes_by_node[node]]
-    if node in graph.ports_by_id or node in (f"const:{value}" for value in graph.quiet_outputs):
+    if node in graph.ports_by_id or node in output_structures(graph).by_id:
+        return []
+    if node in (f"const:{value}" for value in graph.quiet_outputs):
         return []
     raise node_not_found(node)
 

@@ -107,6 +107,8 @@ class Graph:
         self.parameter_inputs: dict[int, None] | None = None
         self.folds: Any = None
         """Of `folds`, as the two below."""
+        self.output_structures: Any = None
+        """Kept by `structures`."""
         self.fold_infos: dict[tuple[int, int], t.FoldInfo] = {}
         self.body_keys: dict[int, bytes] = {}
         self.signatures: list[int] | None = None

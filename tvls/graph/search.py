@@ -13,6 +13,7 @@ from tvls.graph.cursor import question, read_cursor, write_cursor
 from tvls.graph.folds import instances_to_see
 from tvls.graph.index import Graph, GraphIndex, Located
 from tvls.graph.positions import operation_hit
+from tvls.graph.structures import output_structures
 from tvls.graph.text import scope_label, short_dtype
 from tvls.protocol import types as t
 
@@ -243,4 +244,10 @@ def _hit(index: GraphIndex, entry: _Entry) -> t.NodeHit:
     port = (graph.inputs if kind == "in" else graph.outputs)[at]
     value = port.operand.get("value")
     name = graph.values[value].get("name") if kind == "in" and value is not None else None
-    return t.NodeHit(capture_id=index.capture_id, node=port.id, label=name or port.place, body=located.body)
+    return t.NodeHit(
+        capture_id=index.capture_id,
+        node=port.id,
+        label=name or port.place,
+        scopes=list(output_structures(graph).around[port.id]) if kind == "out" else [],
+        body=located.body,
+    )

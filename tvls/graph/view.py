@@ -7,17 +7,26 @@ and the layout (which stretch of which scope's children is visible where) is kep
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from tvls.graph.cursor import question, read_cursor, write_cursor
-from tvls.graph.describe import constant_node, input_node, operation_node, output_node, scope_node, value_info
+from tvls.graph.describe import (
+    constant_node,
+    input_node,
+    operation_node,
+    output_node,
+    scope_node,
+    structure_node,
+    value_info,
+)
 from tvls.graph.folds import Fold, fold_info, folds
-from tvls.graph.index import Graph, GraphIndex
+from tvls.graph.index import Graph, GraphIndex, Port
 from tvls.graph.noise import WORDS, operation_noise, parameter_inputs, passed_on, scope_noise
+from tvls.graph.structures import Structure, output_structures
 from tvls.protocol import types as t
 
 T = TypeVar("T")
@@ -40,11 +49,12 @@ class View(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """How repeats and noise are shown."""
+    """How repeats, noise and nested outputs are shown."""
 
     fold: bool = False
     instances: frozenset[tuple[str, int]] = frozenset()
     hide: frozenset[str] = frozenset()
+    structures: bool = False
 
 
 class Around(NamedTuple):
@@ -52,6 +62,14 @@ class Around(NamedTuple):
 
     fold: Fold
     shown: int
+
+
+class ShownOutput(NamedTuple):
+    """An output or a structure of several, with the id of the open structure around it."""
+
+    what: Port | Structure
+    parent: str
+    open: bool
 
 
 class Source(NamedTuple):
@@ -82,6 +100,7 @@ class Layout:
     inputs: list[int] = field(default_factory=list[int])
     """Positions of the inputs that are shown."""
     constants: list[int] = field(default_factory=list[int])
+    outputs: list[ShownOutput] = field(default_factory=list[ShownOutput])
     shown_by: dict[int, tuple[str | None, int, bool]] = field(default_factory=dict[int, tuple[str | None, int, bool]])
     """Scope → id of the collapsed scope that stands for its operations (None where they are visible), the scope that is
     shown in its place, and whether that is another one inside an open fold."""
@@ -98,19 +117,22 @@ def view(
     fold: bool = False,
     instances: Mapping[str, int] | None = None,
     hide: Iterable[str] = (),
+    structures: bool = False,
 ) -> View:
     """One page of the visible nodes and the edges into them.
 
     Order: inputs, then the program depth first (an expanded scope before its contents), then constants that are
     outputs, then outputs; no node reads from one that stands after it. `expanded` are ids of scope nodes; ids that the
     graph does not have are ignored, as are words of `hide` that name no noise. With `fold`, neighbours of equal
-    structure are one node, of which `instances` says which one it shows. `limit` is clamped to 1 … 2,000. Raises
+    structure are one node, of which `instances` says which one it shows; with `structures`, many outputs are nodes of
+    their nested structure. `limit` is clamped to 1 … 2,000. Raises
     `nodeNotFound` for an unknown body and `cursorInvalid`.
     """
     graph = index.graph(body)
-    how = Shown(fold, frozenset((instances or {}).items()) if fold else frozenset(), frozenset(hide) & set(WORDS))
+    chosen = frozenset((instances or {}).items()) if fold else frozenset[tuple[str, int]]()
+    how = Shown(fold, chosen, frozenset(hide) & set(WORDS), structures)
     layout = _layout(graph, frozenset(expanded), how)
-    inputs, constants, outputs = layout.inputs, layout.constants, graph.outputs
+    inputs, constants, outputs = layout.inputs, layout.constants, layout.outputs
     first_constant = len(inputs) + layout.total
     first_output = first_constant + len(constants)
     total = first_output + len(outputs)
@@ -139,12 +161,13 @@ def view(
             nodes.append(_collapsed(graph, ~child, parent))
             edges += _scope_edges(graph, layout, [~child], scope)
     nodes += [constant_node(graph, value) for value in _slice(constants, start - first_constant, stop - first_constant)]
-    for port in _slice(outputs, start - first_output, stop - first_output):
-        nodes.append(output_node(graph, port))
-        value = port.operand.get("value")
-        source = None if value is None else _source(graph, layout, value, 0)
-        if value is not None and source is not None:
-            edges.append(_edge(graph, source, port.id, value))
+    for output in _slice(outputs, start - first_output, stop - first_output):
+        if isinstance(output.what, Port):
+            nodes.append(output_node(graph, output.what, output.parent))
+        else:
+            nodes.append(structure_node(output.what, output.parent, expanded=output.open))
+        if not output.open:
+            edges += _output_edges(graph, layout, output.what)
     more = write_cursor(asked, stop) if stop < total else None
     hidden = sum(layout.noise[word] for word in how.hide)
     return View(nodes, edges, total, more, {word: n for word, n in layout.noise.items() if n}, hidden)
@@ -167,9 +190,8 @@ def _layout(graph: Graph, expanded: frozenset[str], how: Shown) -> Layout:
 def _make_layout(graph: Graph, expanded: frozenset[str], how: Shown) -> Layout:
     layout = Layout(how, open=dict.fromkeys(graph.wrappers, ""))
     plain = how == Shown()
-    layout.fingerprint = question(
-        [*sorted(expanded), *([] if plain else [str(how.fold), str(sorted(how.instances)), str(sorted(how.hide))])]
-    )
+    named = [str(how.fold), str(sorted(how.instances)), str(sorted(how.hide)), str(how.structures)]
+    layout.fingerprint = question([*sorted(expanded), *([] if plain else named)])
     if how.instances:
         _choose(graph, layout)
     opened_in: dict[int, dict[int, None]] = {}
@@ -203,7 +225,18 @@ def _make_layout(graph: Graph, expanded: frozenset[str], how: Shown) -> Layout:
         layout.open[inner] = graph.scope_node_id(_first_member(graph, inner) if how.fold else inner)
         pending.append((inner, 0, last_first(inner)))
     _count_noise(graph, layout)
+    layout.outputs = list(_shown_outputs(output_structures(graph).parts if how.structures else graph.outputs, expanded))
     return layout
+
+
+def _shown_outputs(
+    parts: Sequence[Port | Structure], expanded: frozenset[str], parent: str = ""
+) -> Iterable[ShownOutput]:
+    for part in parts:
+        opened = isinstance(part, Structure) and part.id in expanded
+        yield ShownOutput(part, parent, opened)
+        if isinstance(part, Structure) and opened:
+            yield from _shown_outputs(part.parts, expanded, part.id)
 
 
 def _choose(graph: Graph, layout: Layout) -> None:
@@ -389,19 +422,29 @@ def _operation_edges(graph: Graph, layout: Layout, operation: int) -> list[t.Edg
 
 def _scope_edges(graph: Graph, layout: Layout, scopes: list[int], parent: int) -> Iterable[t.Edge]:
     """Into a collapsed scope, or into several that are shown as one."""
-    first: dict[str, tuple[int, Source]] = {}
-    counts: dict[str, int] = {}
     members = frozenset(scopes) if len(scopes) > 1 else None
     values = dict.fromkeys(value for scope in scopes for value in graph.flow.inputs.get(scope, ()))
+    read = [value for value in values if members is None or not _made_in(graph, value, members)]
+    return _joined_edges(graph, layout, read, graph.scope_node_id(scopes[0]), parent)
+
+
+def _output_edges(graph: Graph, layout: Layout, output: Port | Structure) -> Iterable[t.Edge]:
+    """Into an output, or into several that are shown as one. A literal comes from nowhere."""
+    ports = [output] if isinstance(output, Port) else output.ports
+    values = [value for port in ports if (value := port.operand.get("value")) is not None]
+    return _joined_edges(graph, layout, values, output.id, 0)
+
+
+def _joined_edges(graph: Graph, layout: Layout, values: Iterable[int], target: str, parent: int) -> Iterable[t.Edge]:
+    """One edge from each visible node, into a target that stands in the open scope `parent`."""
+    first: dict[str, tuple[int, Source]] = {}
+    counts: dict[str, int] = {}
     for value in values:
-        if members is not None and _made_in(graph, value, members):
-            continue
         source = _source(graph, layout, value, parent)
         if source is None:
             continue
         first.setdefault(source.node, (value, source))
         counts[source.node] = counts.get(source.node, 0) + 1
-    target = graph.scope_node_id(scopes[0])
     for node, (value, source) in first.items():
         yield _edge(graph, source, target, value, count=counts[node])
 

@@ -279,7 +279,8 @@ class Node(Wire, frozen=True, kw_only=True):
     kind: NodeKind
     label: str
     parent: str = ""
-    """Id of the scope node around it, which is expanded if this node came in a view; absent at the top level."""
+    """Id of the scope node, or of the structure of outputs, around it, which is expanded if this node came in a view;
+    absent at the top level."""
     scope_kind: str | None = None
     """Scope nodes: what the scope comes from; a word of the table *scopeKind*."""
     scope_evidence: str | None = None
@@ -306,6 +307,8 @@ class Node(Wire, frozen=True, kw_only=True):
     """Operations and scopes, expanded ones included."""
     noise: str | None = None
     """What a reader may want out of the way: a word of the table *noise*."""
+    leaves: int | None = None
+    """Output nodes that stand for a part of the result's structure: how many outputs are in it. It can be expanded."""
     fold: FoldInfo | None = None
     """Set where the node stands for several."""
     segment: SegmentInfo | None = None
@@ -345,6 +348,9 @@ class GraphViewParams(Wire, frozen=True, kw_only=True):
     counts for the one shown."""
     hide: list[str] = []
     """Words of the table *noise*: nodes of these kinds are left out, and edges lead past them."""
+    structures: bool = False
+    """Show more than a few outputs as the nested structure that they are in; `Node.leaves` tells. Its nodes are opened
+    by their ids in `expanded`, as scopes are."""
     cursor: str | None = None
     limit: int = 200
 
@@ -432,7 +438,7 @@ class NodeHit(Wire, frozen=True, kw_only=True):
     node: str
     label: str
     scopes: list[str] = []
-    """Scope node ids from the outside in that must be expanded to see the node."""
+    """Node ids from the outside in that must be expanded to see the node: scopes, or structures of outputs."""
     body: str | None = None
     instances: dict[str, int] = {}
     """What `GraphViewParams.instances` must have, where `fold` is on, to see the node."""

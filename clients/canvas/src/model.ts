@@ -84,7 +84,7 @@ export function picture(nodes: readonly p.Node[], edges: readonly p.Edge[], meas
 
 function box(node: p.Node, depth: number, measure: Measure): Box {
   const kind = boxKind(node);
-  const expandable = node.kind === "scope";
+  const expandable = isGroup(node);
   const expanded = node.expanded ?? false;
   const title = shorten(titleText(node), TITLE_LENGTH);
   const subtitle = shorten(subtitleText(node), SUBTITLE_LENGTH);
@@ -131,6 +131,11 @@ function box(node: p.Node, depth: number, measure: Measure): Box {
   };
 }
 
+/** Whether other nodes stand inside the node once it is open. */
+export function isGroup(node: p.Node): boolean {
+  return node.kind === "scope" || node.leaves !== undefined;
+}
+
 function boxKind(node: p.Node): BoxKind {
   if (node.kind !== "operation") return node.kind;
   return node.opaque || node.bodies?.length ? "boundary" : "operation";
@@ -145,6 +150,7 @@ function titleText(node: p.Node): string {
 
 function subtitleText(node: p.Node): string {
   if (node.kind === "operation" && node.opaque && !node.bodies?.length) return "opaque";
+  if (node.leaves !== undefined) return plural(node.leaves, "array");
   if (node.kind !== "scope") return "";
   const parts: string[] = [];
   const className = node.className && lastPart(node.className);

@@ -591,6 +591,8 @@ export interface GraphViewParams {
   instances?: Record<string, number>;
   /** Words of the table *noise*: nodes of these kinds are left out, and edges lead past them. */
   hide?: string[];
+  /** Show more than a few outputs as the nested structure that they are in; `Node.leaves` tells. Its nodes are opened by their ids in `expanded`, as scopes are. */
+  structures?: boolean;
   cursor?: string;
   limit?: number;
 }
@@ -707,7 +709,7 @@ export interface Node {
   id: string;
   kind: "constant" | "input" | "operation" | "output" | "scope";
   label: string;
-  /** Id of the scope node around it, which is expanded if this node came in a view; absent at the top level. */
+  /** Id of the scope node, or of the structure of outputs, around it, which is expanded if this node came in a view; absent at the top level. */
   parent?: string;
   /** Scope nodes: what the scope comes from; a word of the table *scopeKind*. */
   scopeKind?: string;
@@ -735,6 +737,8 @@ export interface Node {
   costs?: Costs;
   /** What a reader may want out of the way: a word of the table *noise*. */
   noise?: string;
+  /** Output nodes that stand for a part of the result's structure: how many outputs are in it. It can be expanded. */
+  leaves?: number;
   /** Set where the node stands for several. */
   fold?: FoldInfo;
   /** Set on each node of a scope that has several. */
@@ -774,7 +778,7 @@ export interface NodeHit {
   captureId: string;
   node: string;
   label: string;
-  /** Scope node ids from the outside in that must be expanded to see the node. */
+  /** Node ids from the outside in that must be expanded to see the node: scopes, or structures of outputs. */
   scopes?: string[];
   body?: string;
   /** What `GraphViewParams.instances` must have, where `fold` is on, to see the node. */

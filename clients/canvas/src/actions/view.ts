@@ -55,6 +55,7 @@ export function createViews(host: Host, store: Store, measure: Measure, need: Vi
       captureId,
       expanded: [...(expanded ?? state.expanded.get(body ?? "") ?? [])],
       fold: true,
+      structures: true,
       limit: state.limit,
     };
     if (body !== undefined) params.body = body;

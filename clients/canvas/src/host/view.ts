@@ -1,5 +1,6 @@
 // A view of a graph that is there as a whole, with every scope open: what the daemon answers to `tvls/graph/view`, made in
 // the page. For exported files, which have no daemon.
+import { isGroup } from "../model";
 import type * as p from "../protocol";
 
 /** A graph with everything open, in the order of a view: depth first, each node after the scope around it. */
@@ -80,7 +81,7 @@ export function viewOf(
     for (let depth = 0; depth < ids.length; depth += 1) {
       const here = ids[depth] as string;
       const node = whole.nodes[at.get(here) ?? -1];
-      if (node?.kind !== "scope") continue;
+      if (!node || !isGroup(node)) continue;
       const run = fold ? runs.get(here) : undefined;
       const name = run?.members[0] ?? here;
       if (!opened(here)) return { id: name, leaf: false, inside, moved };
@@ -115,9 +116,9 @@ export function viewOf(
     const first = run?.members[0] ?? node.id;
     if (place.moved || place.id !== first) continue;
     if (run && run.members[shownOf(run)] !== node.id) continue;
-    const open = node.kind === "scope" && opened(node.id);
+    const open = isGroup(node) && opened(node.id);
     const drawn: p.Node =
-      node.kind === "scope" && !open ? { ...(graph.closed(node.id) ?? node), expanded: false } : { ...node };
+      isGroup(node) && !open ? { ...(graph.closed(node.id) ?? node), expanded: false } : { ...node };
     drawn.id = first;
     const parentRun = fold && node.parent ? runs.get(node.parent) : undefined;
     if (node.parent) drawn.parent = parentRun?.members[0] ?? node.parent;
@@ -144,7 +145,7 @@ export function viewOf(
     if (source.id === target.id && !(source.leaf && target.leaf && edge.source === edge.target)) continue;
     if (twin(source, target, shownAt)) continue;
     const folded = source.moved || target.moved;
-    const leaf = target.leaf && visible.get(target.id)?.kind !== "scope";
+    const leaf = target.leaf && !isClosed(visible.get(target.id));
     const next: p.Edge = { ...edge, source: source.id, target: target.id };
     if (folded) next.folded = true;
     if (leaf && !folded) {
@@ -168,6 +169,10 @@ export function viewOf(
     noise: kinds,
     hidden: hidden.size,
   };
+}
+
+function isClosed(node: p.Node | undefined): boolean {
+  return node !== undefined && isGroup(node);
 }
 
 /** Between two neighbours of one fold, or inside one that is not shown: the one shown has its like. */

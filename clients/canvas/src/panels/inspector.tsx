@@ -49,7 +49,7 @@ export function Inspector({ state, actions, goTo }: Props) {
           it.
         </p>
       )}
-      {box.node.kind === "scope" && (
+      {box.expandable && (
         <p class="buttons">
           <button type="button" onClick={() => void actions.toggle(box.id)}>
             {box.expanded ? "Collapse" : "Expand"}
@@ -75,7 +75,7 @@ export function Inspector({ state, actions, goTo }: Props) {
       {!details && !detailsTrouble && <p class="note">Loading…</p>}
       {details && (
         <>
-          <Operands operands={details.operands ?? []} scope={node.kind === "scope"} actions={actions} state={state} />
+          <Operands operands={details.operands ?? []} scope={box.expandable} actions={actions} state={state} />
           <Results results={details.results ?? []} actions={actions} state={state} />
           <Values title="Parameters and state" values={node.state ?? []} total={node.stateTotal} />
           <Values title="Constants" values={node.constants ?? []} total={node.constantsTotal} />

@@ -482,7 +482,8 @@ function fill(element: SVGGElement, box: Box, rect: Rect, plain: boolean): void 
   const behind = box.times > 1 && !box.expanded ? BEHIND : 0;
   const width = rect.width - behind;
   const height = rect.height - behind;
-  const round = box.kind === "input" || box.kind === "output" ? Math.min(height / 2, 15) : box.expandable ? 7 : 5;
+  const ports = !box.expandable && (box.kind === "input" || box.kind === "output");
+  const round = ports ? Math.min(height / 2, 15) : box.expandable ? 7 : 5;
   const parts: SVGElement[] = [];
   if (behind) {
     for (const by of [behind, behind / 2])

@@ -306,6 +306,7 @@
 ---@field fold? boolean Show neighbours of equal structure as one node; `Node.fold` tells.
 ---@field instances? table<string, integer> Folded node → which of the neighbours it shows, from 0. An id in `expanded` that belongs to another of them counts for the one shown.
 ---@field hide? string[] Words of the table *noise*: nodes of these kinds are left out, and edges lead past them.
+---@field structures? boolean Show more than a few outputs as the nested structure that they are in; `Node.leaves` tells. Its nodes are opened by their ids in `expanded`, as scopes are.
 ---@field cursor? string
 ---@field limit? integer
 
@@ -377,7 +378,7 @@
 ---@field id string
 ---@field kind "constant"|"input"|"operation"|"output"|"scope"
 ---@field label string
----@field parent? string Id of the scope node around it, which is expanded if this node came in a view; absent at the top level.
+---@field parent? string Id of the scope node, or of the structure of outputs, around it, which is expanded if this node came in a view; absent at the top level.
 ---@field scopeKind? string Scope nodes: what the scope comes from; a word of the table *scopeKind*.
 ---@field scopeEvidence? string Scope nodes of modules: how the module was recognised; a word of the table *scopeEvidence*.
 ---@field className? string Scope nodes of modules: the full name of the class.
@@ -394,6 +395,7 @@
 ---@field source? string `path:line` of the innermost workspace frame.
 ---@field costs? tvls.Costs Operations and scopes, expanded ones included.
 ---@field noise? string What a reader may want out of the way: a word of the table *noise*.
+---@field leaves? integer Output nodes that stand for a part of the result's structure: how many outputs are in it. It can be expanded.
 ---@field fold? tvls.FoldInfo Set where the node stands for several.
 ---@field segment? tvls.SegmentInfo Set on each node of a scope that has several.
 
@@ -421,7 +423,7 @@
 ---@field captureId string
 ---@field node string
 ---@field label string
----@field scopes? string[] Scope node ids from the outside in that must be expanded to see the node.
+---@field scopes? string[] Node ids from the outside in that must be expanded to see the node: scopes, or structures of outputs.
 ---@field body? string
 ---@field instances? table<string, integer> What `GraphViewParams.instances` must have, where `fold` is on, to see the node.
 
