@@ -243,6 +243,54 @@ PROGRAMS: dict[str, list[str]] = {
         "H(mul_)",
         "-> tuple(add, H, [2, 4], True)",
     ],
+    "Chosen": [
+        "sum(x)",
+        "gt(sum)",
+        "__bool__(gt)",
+        "linear(x, wide.weight, wide.bias)",
+        "add(linear)",
+        "-> add",
+    ],
+    "Each": [
+        "unbind(x)",
+        "sin(unbind)",
+        "mul(sin)",
+        "sin(unbind)",
+        "mul(sin)",
+        "stack(mul, mul)",
+        "-> stack",
+    ],
+    "OfHolders": [
+        "add(x)",
+        "mul(scale, add)",
+        "add(mul)",
+        "-> add",
+    ],
+    "Wrapped": [
+        "mul(x)",
+        "add(x)",
+        "mul(?, mul, add)",
+        "add(mul, mul)",
+        "-> add",
+    ],
+    "BatchedWrites": [
+        "mul(x)",
+        "__getitem__(mul)",
+        "zero_(__getitem__)",
+        "view(zero_)",
+        "-> view",
+    ],
+    "Learns": [
+        "linear(x, linear.weight)",
+        "sum(linear)",
+        "backward(sum)",
+        "mul(backward)",
+        "-> mul",
+    ],
+    "Deep": [
+        "relu(x)",
+        "-> relu",
+    ],
     "rewritten": [
         "linear(input, 0.weight, 0.bias)",
         "relu(linear)",
@@ -264,15 +312,20 @@ def opened(name: str, *args: Any, **more: Any) -> dict[str, Any]:
     return request(HERE, "unusual", name, list(given), kind="torch.module", framework="torch", **more)
 
 
-ARGUMENTS = {"KeywordHook": [tensor(2, 3)], "Passes": [tensor(2, 4), tensor(2, 4)]}
-
+ARGUMENTS = {
+    "KeywordHook": [tensor(2, 3)],
+    "Passes": [tensor(2, 4), tensor(2, 4)],
+    "Flexible": [tensor(1, 2, 8, 4)],
+}
+OTHERS = ["Looped", "Scanned", "Flexible", "InSlots", "Addresses", "Jagged"]
+"""Not compared line by line."""
 
 MEASURED = ["Nested", "Sparse", "Complex", "Batched", "Gradient", "static_quantised", "Threaded", "Mixed"]
 
 
 @pytest.fixture(scope="module")
 def found(torch_python: str) -> dict[str, Any]:
-    requests = {name: opened(name, *ARGUMENTS.get(name, [])) for name in PROGRAMS}
+    requests = {name: opened(name, *ARGUMENTS.get(name, [])) for name in [*PROGRAMS, *OTHERS]}
     everything = ["storage_aliases", "activation_statistics", "output_bytes"]
     measured = {f"{name}, measured": opened(name, measure=everything) for name in MEASURED}
     return documents(torch_python, requests | measured)
@@ -313,6 +366,67 @@ def test_edges_are_those_of_the_program(found: dict[str, Any], name: str) -> Non
 def test_shapes_inside_a_transform_are_those_of_the_whole_batch(found: dict[str, Any]) -> None:
     document = found["Batched"]
     assert document["values"][document["outputs"]["value"]]["shape"] == [2, 4]
+
+
+def result(document: dict[str, Any], tree: dict[str, Any]) -> set[str]:
+    """Names of what a result depends on."""
+    makers = {value: operation for operation in document["operations"] for value in operation["outputs"]}
+    seen: set[int] = set()
+    todo = [tree["value"]]
+    while todo:
+        value = todo.pop()
+        if value not in seen:
+            seen.add(value)
+            todo += [operand["value"] for operand in makers[value]["inputs"]] if value in makers else []
+    return {document["values"][value].get("name", "?") for value in seen if value not in makers}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_captures_are_sound(found: dict[str, Any], name: str) -> None:
+    # R24
+    assert "failure" not in found[name], found[name]["failure"]
+    assert_sound(found[name])
+
+
+def test_loops_show_each_of_their_steps(found: dict[str, Any]) -> None:
+    # R24: control flow is what ran
+    looped, scanned = found["Looped"], found["Scanned"]
+    assert [line for line in chain(looped) if line.startswith("mul")] == ["mul(x)", "mul(mul)"]
+    assert [line.partition("(")[0] for line in chain(scanned)].count("add") == 2
+    assert [result(scanned, tree) for tree in scanned["outputs"]["tuple"]] == [{"x"}, {"x"}]
+
+
+def test_a_module_in_a_branch_is_a_scope(found: dict[str, Any]) -> None:
+    assert scopes(found["Chosen"])["Chosen/wide"]["path"] == "wide"
+
+
+def test_attention_that_takes_a_function_is_one_operation(found: dict[str, Any]) -> None:
+    document = found["Flexible"]
+    attention = document["operations"][-1]
+    assert attention["primitive"] == "torch.ops.higher_order.flex_attention"
+    (body,) = attention["bodies"]
+    below = {operation["primitive"] for operation in document["bodies"][body["body"]]["operations"]}
+    assert "aten.matmul" in below or "aten.bmm" in below
+    assert result(document, document["outputs"]) >= {"q"}
+
+
+def test_slots_of_a_dataclass_are_its_structure(found: dict[str, Any]) -> None:
+    document = found["InSlots"]
+    assert document["outputs"]["dict"]["loss"] == {"static": None}
+    assert result(document, document["outputs"]["dict"]["logits"]) == {"x"}
+
+
+def test_memory_that_was_freed_is_no_longer_written(found: dict[str, Any]) -> None:
+    # R24: edges are true
+    lines = chain(found["Addresses"])
+    assert lines.count("view(?)") == 30
+
+
+def test_what_asks_for_the_layout_of_a_tensor_reads_no_values(found: dict[str, Any]) -> None:
+    document = found["Jagged"]
+    assert "dim" not in {line.partition("(")[0] for line in chain(document)}
+    for name in ("Jagged", "Learns"):
+        assert "values_read_by_python" not in found[name]["setup"]["notes"]
 
 
 def test_an_autocast_shows_the_dtypes_that_ran(found: dict[str, Any]) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import threading
 
 import torch
 from torch import nn
+from torch._higher_order_ops.map import map as higher_order_map
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.utils import parametrizations, parametrize
 from torch.utils.checkpoint import checkpoint
 
@@ -419,3 +424,151 @@ class Attributes(nn.Module):
         y = x.T
         y.mul_(2)
         return y.mT + 1, x.H, x.shape, x.dtype == torch.float32
+
+
+class Chosen(nn.Module):
+    """Control flow by operators: the branch that is taken calls a module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide = nn.Linear(4, 4)
+        self.plain = nn.Identity()
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, self.wide, self.plain, (x,)) + 1
+
+
+class Looped(nn.Module):
+    def forward(self, x):
+        _, doubled = while_loop(lambda i, at: i < 2, lambda i, at: (i + 1, at * 2), (torch.tensor(0), x))
+        return doubled
+
+
+class Scanned(nn.Module):
+    def forward(self, x):
+        return scan(lambda carry, row: (carry + row, carry * row), torch.zeros(4), x)
+
+
+class Each(nn.Module):
+    def forward(self, x):
+        return higher_order_map(lambda row: row.sin() * 2, x)
+
+
+class Flexible(nn.Module):
+    """Attention that takes a function."""
+
+    def forward(self, q):
+        return flex_attention(q, q, q, score_mod=lambda score, batch, head, i, j: score + (i - j), block_mask=None)
+
+
+class Holder:
+    """No tensor, and a tensor's functions know it."""
+
+    def __init__(self, tensor) -> None:
+        self.tensor = tensor
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return cls(func(*(arg.tensor if isinstance(arg, cls) else arg for arg in args), **(kwargs or {})))
+
+
+class OfHolders(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return torch.add(torch.mul(Holder(x + 1), self.scale), 1).tensor
+
+
+class Two(torch.Tensor):
+    """Two tensors that look like one."""
+
+    @staticmethod
+    def __new__(cls, first, second):
+        return torch.Tensor._make_wrapper_subclass(cls, first.shape, dtype=first.dtype, device=first.device)
+
+    def __init__(self, first, second) -> None:
+        self.first, self.second = first, second
+
+    def __tensor_flatten__(self):
+        return ["first", "second"], None
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def of(name):
+            return func(*(getattr(arg, name) if isinstance(arg, cls) else arg for arg in args), **(kwargs or {}))
+
+        return cls(of("first"), of("second"))
+
+
+class Wrapped(nn.Module):
+    def forward(self, x):
+        both = Two(x * 2, x + 1) * 3
+        return both.first + both.second
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slotted:
+    logits: torch.Tensor
+    loss: object = None
+
+
+class InSlots(nn.Module):
+    def forward(self, x):
+        return Slotted(x + 1)
+
+
+class Addresses(nn.Module):
+    """Memory that is written, freed, and had again by tensors that no function of PyTorch made."""
+
+    def forward(self, x):
+        for _ in range(30):
+            written = torch.empty(2, 4)
+            written.zero_()
+            del written
+            x = x + torch.frombuffer(bytearray(32), dtype=torch.float32).view(2, 4)
+        return x
+
+
+class Deep(nn.Module):
+    """As deep as Python lets it be."""
+
+    def __init__(self, depth: int = 236) -> None:
+        super().__init__()
+        self.inner = Deep(depth - 1) if depth else nn.ReLU()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class BatchedWrites(nn.Module):
+    """What is written in place where a transform has wrapped it."""
+
+    def forward(self, x):
+        def each(row):
+            made = row * 2
+            made[:1].zero_()
+            return made.view(2, 2)
+
+        return torch.vmap(each)(x)
+
+
+class Learns(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 1, bias=False)
+
+    def forward(self, x):
+        with torch.enable_grad():
+            self.linear(x).sum().backward()
+        return self.linear.weight.grad * 2
+
+
+class Jagged(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.linear(torch.nested.nested_tensor([x[:1], x], layout=torch.jagged)).values()

@@ -12,22 +12,29 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from tvls.capture.limits import LimitExceeded, Limits
 from tvls.worker.frameworks.torch import libraries as lib
-from tvls.worker.frameworks.torch.tensors import dtype_name, shape_of
+from tvls.worker.frameworks.torch.tensors import dtype_name, is_tensor, shape_of
 
 
 class _Known(NamedTuple):
     tensor: Any
     """A weak reference."""
     value: int
-    writes: int
-    """How often its storage had been written to."""
+    written: int
+    """What had been written to its memory last."""
 
 
 class _Memory(NamedTuple):
     storage: Any
     """A weak reference."""
     values: Dict[Tuple[Any, ...], Tuple[int, int]]
-    """By dtype, shape, strides and offset: the value, and how often the storage had been written to."""
+    """By dtype, shape, strides and offset: the value, and what had been written last."""
+
+
+class _Write(NamedTuple):
+    memory: Any
+    """A weak reference to the storage: another may get its address."""
+    number: int
+    operation: int
 
 
 class Count:
@@ -61,12 +68,16 @@ class Graph:
         self._count = count
         self._device = device
         self._known: Dict[int, _Known] = {}
-        self._written: Dict[int, Tuple[int, int]] = {}
-        """Storage → how often it was written to, and by which operation last."""
         self._attributes = {} if attributes is None else attributes
         self._follows = attributes is not None
         self._memory: Dict[int, _Memory] = {}
         """By storage: outlives the tensors, as the parameter does that is made of a tensor."""
+        self._inside: Dict[int, Tuple[Any, int, int]] = {}
+        """By tensor that operators below an operation made: a weak reference, the operation, and what was written by
+        then."""
+        self._last: Dict[int, _Write] = {}
+        """By what identifies a memory: what was written to it last."""
+        self._writes = 0
         self._used: Set[str] = set()
         self._ordinals: Dict[str, int] = {}
 
@@ -83,12 +94,12 @@ class Graph:
         return len(self.values) - 1
 
     def hold(self, tensor: Any, value: int) -> None:
-        self._known[id(tensor)] = _Known(weakref.ref(tensor), value, self._writes(tensor))
-        if self._follows:
-            self._remember(tensor, value)
+        self._known[id(tensor)] = _Known(weakref.ref(tensor), value, self._written(tensor))
         inner = unwrapped(tensor)
         if inner is not None:
             self.hold(inner, value)
+        elif self._follows:
+            self._remember(tensor, value)
 
     def known(self, tensor: Any) -> Optional[int]:
         """The value that a tensor holds; None for one that nothing in this graph made."""
@@ -99,18 +110,25 @@ class Graph:
             inner = unwrapped(tensor)
             if inner is not None:
                 return self.known(inner)
-        writes = self._writes(tensor)
-        if found is None and not writes:
+        written = self._last_write(tensor)
+        if found is None and written is None:
             return None
-        if found is not None and found.writes == writes:
+        if found is not None and found.written == (0 if written is None else written.number):
             return found.value
-        written = self._written.get(storage_of(tensor))
         if written is None:  # it was given other memory since (`x.data = …`), which nothing in this graph wrote
             return None
-        writer = written[1]
         value = self.add_value(tensor, "intermediate")
-        self.operations[writer]["outputs"].append(value)
+        self.operations[written.operation]["outputs"].append(value)
         return value
+
+    def holds(self, tensor: Any) -> Optional[int]:
+        """The value that this very tensor was given, by an operation or below one; None where something was written to
+        its memory since.
+        """
+        found = self._known.get(id(tensor))
+        if found is None or found.tensor() is not tensor:
+            return self._result_of_inside(tensor)
+        return found.value if found.written == self._written(tensor) else None
 
     def read(self, tensor: Any) -> int:
         """The value that a tensor holds; one from elsewhere becomes a constant."""
@@ -118,9 +136,24 @@ class Graph:
         if value is None:
             value = self._same_memory(tensor)
         if value is None:
+            value = self._result_of_inside(tensor)
+        if value is None:
             held = self._attributes.get(id(tensor))
             named = {} if held is None else {"name": held[1]}
             return self.add_value(tensor, "constant", **named)
+        return value
+
+    def made_inside(self, tensors: List[Any], operation: int) -> None:
+        """Operators below an operation made tensors, which an object that it returned may hold."""
+        for tensor in tensors:
+            self._inside[id(tensor)] = (weakref.ref(tensor), operation, self._written(tensor))
+
+    def _result_of_inside(self, tensor: Any) -> Optional[int]:
+        reference, operation, written = self._inside.get(id(tensor), (None, 0, 0))
+        if reference is None or reference() is not tensor or written != self._written(tensor):
+            return None
+        value = self.add_value(tensor, "intermediate")
+        self.operations[operation]["outputs"].append(value)
         return value
 
     def _remember(self, tensor: Any, value: int) -> None:
@@ -131,7 +164,7 @@ class Graph:
         memory = self._memory.get(key)
         if memory is None or memory.storage() is not storage:  # another had this address before
             memory = self._memory[key] = _Memory(weakref.ref(storage), {})
-        memory.values[_layout(tensor)] = (value, self._writes(tensor))
+        memory.values[_layout(tensor)] = (value, self._written(tensor))
 
     def _same_memory(self, tensor: Any) -> Optional[int]:
         """The value of another tensor that is this one but for its class or its flags, as `Parameter(tensor)` is."""
@@ -139,17 +172,28 @@ class Graph:
         memory = None if storage is None else self._memory.get(int(storage._cdata))
         if storage is None or memory is None or memory.storage() is not storage:
             return None
-        found = memory.values.get(_layout(tensor))
-        if found is None or found[1] != self._writes(tensor):
+        found = memory.values.get(_layout(innermost(tensor)))
+        if found is None or found[1] != self._written(tensor):
             return None
         self.hold(tensor, found[0])
         return found[0]
 
-    def wrote(self, storage: int, operation: int) -> None:
-        self._written[storage] = (self._written.get(storage, (0, 0))[0] + 1, operation)
+    def wrote(self, tensor: Any, operation: int) -> None:
+        self._writes += 1
+        memory = _memory(tensor)
+        self._last[_identity(memory)] = _Write(weakref.ref(memory), self._writes, operation)
 
-    def _writes(self, tensor: Any) -> int:
-        return self._written.get(storage_of(tensor), (0, 0))[0] if self._written else 0
+    def _last_write(self, tensor: Any) -> Optional[_Write]:
+        if not self._last:
+            return None
+        memory = _memory(tensor)
+        found = self._last.get(_identity(memory))
+        return found if found is not None and found.memory() is memory else None
+
+    def _written(self, tensor: Any) -> int:
+        """Number of what was written to the memory of a tensor last; 0 where nothing was."""
+        found = self._last_write(tensor)
+        return 0 if found is None else found.number
 
     def add_operation(self, stem: str, operation: Dict[str, Any]) -> int:
         """Append an operation, with an id that is unique and begins with `stem`. Raises LimitExceeded."""
@@ -186,7 +230,8 @@ def _storage(tensor: Any) -> Any:
         with lib.torch._C.DisableTorchFunction():
             return tensor.untyped_storage()
     except (RuntimeError, NotImplementedError, AttributeError):  # sparse, nested and wrapped tensors
-        return None
+        inner = unwrapped(tensor)
+        return None if inner is None else _storage(inner)
 
 
 def _layout(tensor: Any) -> Tuple[Any, ...]:
@@ -195,6 +240,15 @@ def _layout(tensor: Any) -> Tuple[Any, ...]:
 
 
 def storage_of(tensor: Any) -> int:
-    """What identifies the memory of a tensor, that of its views included; of one without a storage, itself."""
+    """What identifies the memory of a tensor, that of its views included, as long as one of them lives."""
+    return _identity(_memory(tensor))
+
+
+def _memory(tensor: Any) -> Any:
+    """The storage of a tensor; of one without a storage, itself."""
     storage = _storage(tensor)
-    return id(tensor) if storage is None else int(storage._cdata)
+    return tensor if storage is None else storage
+
+
+def _identity(memory: Any) -> int:
+    return id(memory) if is_tensor(memory) else int(memory._cdata)

@@ -11,12 +11,18 @@ _GETTER = ".__get__"
 _SETTER = ".__set__"
 
 
+_CONTROL = frozenset(("associative_scan", "cond", "invoke_subgraph", "map_impl", "scan", "strict_mode", "while_loop"))
+"""Operators of control flow: what ran of the functions that they are given is the program, and they are not seen."""
+
+
 class FunctionName(NamedTuple):
     full: str
     """`torch.nn.functional.linear`, `torch.Tensor.view`."""
     is_attribute: bool
     """Whether it reads or sets an attribute of a tensor."""
     is_setter: bool = False
+    is_control: bool = False
+    """Whether it is an operator of control flow."""
 
     @staticmethod
     def of(function: Any) -> "FunctionName":
@@ -48,6 +54,8 @@ _parameters: Dict[Any, List[str]] = {}
 def _name(function: Any) -> FunctionName:
     if hasattr(function, "_schema"):
         return FunctionName(operator_name(function), False)
+    if isinstance(function, lib.torch._ops.HigherOrderOperator):
+        return FunctionName(f"torch.ops.higher_order.{function.name()}", False, is_control=function.name() in _CONTROL)
     try:
         full: Any = lib.torch.overrides.resolve_name(function)
     except Exception:  # noqa: BLE001  (not every callable has what it asks for)

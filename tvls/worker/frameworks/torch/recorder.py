@@ -22,7 +22,7 @@ from tvls.worker.frameworks.torch.measurements import Measurements
 from tvls.worker.frameworks.torch.names import FunctionName, named_arguments, operator_name, parameter_names
 from tvls.worker.frameworks.torch.scopes import Scopes
 from tvls.worker.frameworks.torch.stacks import Stacks
-from tvls.worker.frameworks.torch.tensors import describe, is_tensor
+from tvls.worker.frameworks.torch.tensors import describe, is_tensor, is_tensor_class, parts
 from tvls.worker.frameworks.torch.trees import tensors_in
 from tvls.worker.job import Job
 
@@ -42,6 +42,12 @@ _TELLING = frozenset(f"torch.Tensor.{name}" for name in ("tolist", "numpy", "ite
 _RENAMING = frozenset(("aten.set_",))
 """Operators that change what a tensor refers to, and write nothing."""
 
+_QUERIES = frozenset(
+    f"aten.{name}"
+    for name in ("dim", "size", "stride", "storage_offset", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset")
+)
+"""Operators that ask a tensor of an own class for its layout."""
+
 
 class Ran(NamedTuple):
     """One operator that ran below a function. Holds its tensors, so that no other gets their address meanwhile."""
@@ -51,6 +57,8 @@ class Ran(NamedTuple):
     kwargs: Dict[str, Any]
     result: Any
     written: List[Any]
+    types: Tuple[Any, ...]
+    """Classes of its tensors that have operators of their own."""
 
 
 class Where(NamedTuple):
@@ -68,6 +76,10 @@ class _Thread(threading.local):
         self.recording = False
         self.below: Optional[List[Ran]] = None
         """Operators of the function that runs now; None between functions."""
+        self.modes: Any = None
+        """What tells the recorder of functions and of operators, in this thread."""
+        self.controlled = False
+        """Whether an operator of control flow runs, which has the mode of operators switched off."""
         self.noting = False
         """Whether what is called now is called by the recorder, or by an operator, and not by the program."""
 
@@ -80,8 +92,7 @@ class Recorder:
         self.graph = Graph(self._count, device, held_tensors(root))
         self.scopes = Scopes(root, type(root).__name__, job.limits)
         self.bodies: List[Dict[str, Any]] = []
-        self.reads_values = False
-        """Whether the program took values out of tensors, and may have gone another way for other values."""
+        self._tells_values = False
         self._device = device
         self._measurements = measurements
         self._stacks = Stacks(job.frames)
@@ -89,12 +100,18 @@ class Recorder:
         self._thread = _Thread()
         self._one_at_a_time = threading.Lock()
         self._writes: Dict[Any, List[Any]] = {}
+        self._takes_functions: Any = lib.torch._ops.HigherOrderOperator
+
+    @property
+    def reads_values(self) -> bool:
+        """Whether the program took values out of tensors, and may have gone another way for other values."""
+        return self._tells_values or any(not operation["outputs"] for operation in self.graph.operations)
 
     @contextmanager
     def recording(self) -> Generator[None, None, None]:
         """Watch the calls of this thread, and of those that start meanwhile or call a module."""
         recorder, module, thread = self, lib.torch.nn.Module, threading.Thread
-        plain, start = module.__call__, thread.start
+        plain, start, deepest = module.__call__, thread.start, sys.getrecursionlimit()
 
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not recorder._thread.recording:
@@ -121,6 +138,8 @@ class Recorder:
             start(self)
 
         with ExitStack() as stack:
+            sys.setrecursionlimit(deepest + deepest // 2 + 100)  # as `call` is in the way of every module
+            stack.callback(sys.setrecursionlimit, deepest)
             module.__call__ = call
             stack.callback(setattr, module, "__call__", plain)
             setattr(thread, "start", start_watched)  # noqa: B010  (to a type checker it is no place to assign to)
@@ -130,7 +149,7 @@ class Recorder:
 
     @contextmanager
     def _watching(self) -> Generator[None, None, None]:
-        functions, operators = _modes(self)
+        functions, operators = self._thread.modes = _modes(self)
         self._thread.recording = True
         try:
             with operators, functions:
@@ -140,12 +159,16 @@ class Recorder:
 
     # --- functions ---------------------------------------------------------------------------------------------------
 
-    def function(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-        """Call a function of PyTorch and note it, if it did something with tensors."""
+    def function(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], types: Tuple[Any, ...]) -> Any:
+        """Call a function of PyTorch and note it, if it did something with tensors. `types`: classes of arguments that
+        may have an implementation of their own.
+        """
         thread = self._thread
-        if thread.noting or thread.below is not None:  # the latter: below another, in a way that the mode sees
+        if thread.noting:
             return function(*args, **kwargs)
         name = FunctionName.of(function)
+        if thread.below is not None or name.is_control:  # the former: below another, in a way that the mode sees
+            return self._call(function, args, kwargs)
         shown = args[:1] if name.full == "torch.Tensor.__deepcopy__" else args  # then everything copied before
         operands: List[Any] = []
         tensors_in(shown, operands)
@@ -153,22 +176,35 @@ class Recorder:
         before = self._known(operands)
         thread.below = below = []
         try:
-            result = function(*args, **kwargs)
+            result = self._call(function, args, kwargs)
         except BaseException as fault:
             self._remember(fault, function, operands)
             raise
         finally:
             thread.below = None
         if name.full in _TELLING:
-            self.reads_values = True
+            self._tells_values = True
         made: List[Any] = []
         tensors_in(result, made)
         if name.is_setter and name.full == "torch.Tensor.data" and len(operands) == 2:
             with self._noted():
                 self.graph.hold(operands[0], self.graph.read(operands[1]))
         elif below or (made and not name.is_attribute and name.full not in _ADMINISTRATIVE):
-            self._note(name.full, function, shown, kwargs, operands, before, made, below, inspect.currentframe())
+            frame = inspect.currentframe()
+            self._note(name.full, function, shown, kwargs, operands, before, made, below, frame, types)
         return result
+
+    def _call(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """Call a function so that its operators are seen."""
+        thread = self._thread
+        if not thread.controlled:
+            return function(*args, **kwargs)
+        thread.controlled = False
+        try:
+            with thread.modes[1]:
+                return function(*args, **kwargs)
+        finally:
+            thread.controlled = True
 
     def _note(self, *noted: Any) -> None:
         with self._noted():
@@ -202,12 +238,16 @@ class Recorder:
         made: List[Any],
         below: List[Ran],
         frame: Any,
+        types: Tuple[Any, ...],
     ) -> None:
         graph = self.graph
         below = _without_own_detaches(name, below)
         values = [
             graph.read(operand) if value is None else value for operand, value in zip(operands, before, strict=True)
         ]
+        foreign = types or any(ran.types for ran in below)
+        if foreign and (None in before or not all(map(is_tensor_class, types))):
+            values += self._read_inside(operands, below)
         scope = self.scopes.here()
         scope_id: str = self.scopes.items[scope]["id"]
         short = name.rpartition(".")[2]
@@ -224,12 +264,25 @@ class Recorder:
         index = graph.add_operation(f"{scope_id}/{short}" if scope_id else short, operation)
         for ran in below:
             for tensor in ran.written:
-                graph.wrote(storage_of(tensor), index)
+                graph.wrote(tensor, index)
         written = [tensor for ran in below for tensor in ran.written]
         for tensor in _distinct([*made, *(operand for operand in operands if _is_among(operand, written))]):
             operation["outputs"].append(self._made(tensor))
-        if not operation["outputs"]:
-            self.reads_values = True
+        if foreign:
+            graph.made_inside([part for tensor in made for part in parts(tensor)], index)
+            for ran in below:
+                tensors_in(ran.result, inside := [])
+                graph.made_inside(inside, index)
+
+    def _read_inside(self, operands: List[Any], below: List[Ran]) -> List[int]:
+        """Values that a function read in objects of other classes: as parts of its operands, or by its operators."""
+        taken = [part for operand in operands for part in parts(operand)]
+        for ran in below:
+            tensors_in(ran.args, taken)
+            tensors_in(ran.kwargs, taken)
+        given = set(map(storage_of, operands))
+        values = [self.graph.holds(tensor) for tensor in taken if storage_of(tensor) not in given]
+        return list(dict.fromkeys(value for value in values if value is not None))
 
     def _made(self, tensor: Any) -> int:
         value = self.graph.add_value(tensor, "intermediate")
@@ -238,10 +291,12 @@ class Recorder:
 
     # --- operators ---------------------------------------------------------------------------------------------------
 
-    def operator(self, operator: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-        """Run an ATen operator, below a function or by itself."""
+    def operator(self, operator: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], types: Tuple[Any, ...]) -> Any:
+        """Run an ATen operator, below a function or by itself. `types`: classes of tensors that have operators."""
         thread = self._thread
-        if thread.noting or operator_name(operator).startswith(_SILENT):
+        if isinstance(operator, self._takes_functions):
+            return self._higher_order(operator, args, kwargs)
+        if thread.noting or operator_name(operator).startswith(_SILENT) or operator_name(operator) in _QUERIES:
             return operator(*args, **kwargs)
         alone = thread.below is None
         operands: List[Any] = []
@@ -259,15 +314,32 @@ class Recorder:
             raise
         finally:
             thread.noting = False
-        ran = Ran(operator, args, kwargs, result, self._written(operator, args, kwargs))
+        ran = Ran(operator, args, kwargs, result, self._written(operator, args, kwargs), types)
         if thread.below is not None:
             thread.below.append(ran)
             return result
         made: List[Any] = []
         tensors_in(result, made)
         name = operator_name(operator)
-        self._note(name, operator, args, kwargs, operands, before, made, [ran], inspect.currentframe())
+        self._note(name, operator, args, kwargs, operands, before, made, [ran], inspect.currentframe(), ())
         return result
+
+    def _higher_order(self, operator: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """Run an operator that takes functions, so that what it calls is seen: below it, or as the program's own."""
+        thread = self._thread
+        kernel = operator.py_kernels.get(lib.torch._C.DispatchKey.CompositeExplicitAutograd)
+        if thread.noting or kernel is None:
+            return operator(*args, **kwargs)
+        functions, operators = thread.modes
+        if not FunctionName.of(operator).is_control:
+            with operators:
+                return kernel(*args, **kwargs)
+        thread.controlled = True
+        try:
+            with functions:  # alone: with a mode of operators these kernels refuse to run
+                return kernel(*args, **kwargs)
+        finally:
+            thread.controlled = False
 
     def _written(self, operator: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> List[Any]:
         """Tensors that an operator writes to, by its schema."""
@@ -305,7 +377,7 @@ class Recorder:
             }
             index = graph.add_operation(primitive.rpartition(".")[2], operation)
             for tensor in ran.written:
-                graph.wrote(storage_of(tensor), index)
+                graph.wrote(tensor, index)
             operation["outputs"] += [graph.add_value(tensor, "intermediate") for tensor in _distinct(made)]
         outputs: List[Dict[str, Any]] = []
         if below:
@@ -349,11 +421,14 @@ def _modes(recorder: Recorder) -> Tuple[Any, Any]:
 
     class Functions(functions):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return recorder.function(func, args, kwargs or {})
+            foreign = tuple(kind for kind in types if kind is not lib.torch.Tensor) if types else ()
+            return recorder.function(func, args, kwargs or {}, foreign)
 
     class Operators(operators):
+        supports_higher_order_operators = True
+
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return recorder.operator(func, args, kwargs or {})
+            return recorder.operator(func, args, kwargs or {}, types)
 
     return Functions(), Operators()
 

@@ -6,7 +6,7 @@ import zlib
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tvls.worker.frameworks.torch import libraries as lib
-from tvls.worker.job import SetupFault
+from tvls.worker.job import SetupFault, type_of
 from tvls.worker.values import MakeTensor, TensorSpec
 
 _kinds: Dict[type, bool] = {}
@@ -14,11 +14,25 @@ _kinds: Dict[type, bool] = {}
 
 def is_tensor(value: object) -> bool:
     """Whether a value is a tensor. Asks its type alone, as `__class__` may be anything."""
-    kind = type(value)
+    return is_tensor_class(type(value))
+
+
+def is_tensor_class(kind: type) -> bool:
     known = _kinds.get(kind)
     if known is None:
         known = _kinds[kind] = lib.torch.Tensor in kind.__mro__
     return known
+
+
+def parts(tensor: Any) -> List[Any]:
+    """Tensors that one of an own class is made of, as far as the class tells."""
+    flatten: Any = getattr(type_of(tensor), "__tensor_flatten__", None)
+    if flatten is None:
+        return []
+    try:
+        return [part for part in (getattr(tensor, name) for name in flatten(tensor)[0]) if is_tensor(part)]
+    except Exception:  # noqa: BLE001  (code of the class)
+        return []
 
 
 def describe(value: object) -> Optional[Tuple[List[int], str]]:

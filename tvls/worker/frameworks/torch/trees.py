@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, List, Set, Tuple
 
@@ -47,9 +48,26 @@ def children(value: Any) -> "List[Tuple[str, Any]] | None":
     if _is(value, Mapping):
         return [(str(key), item) for key, item in value.items()]
     if dataclasses.is_dataclass(value) and not _is(value, type):
-        held: Dict[str, Any] = getattr(value, "__dict__", {})
-        return [(field.name, held[field.name]) for field in dataclasses.fields(value) if field.name in held]
+        held = [(field.name, _field(value, field.name)) for field in dataclasses.fields(value)]
+        return [(name, item) for name, item in held if item is not _MISSING]
     return None
+
+
+_MISSING = object()
+
+
+def _field(value: Any, name: str) -> Any:
+    """What a dataclass holds, in its dictionary or in a slot; a property of that name is not asked."""
+    held: Dict[str, Any] = getattr(value, "__dict__", {})
+    if name in held:
+        return held[name]
+    slot: Any = inspect.getattr_static(type_of(value), name, None)
+    if not inspect.ismemberdescriptor(slot):
+        return _MISSING
+    try:
+        return slot.__get__(value)
+    except AttributeError:  # never set
+        return _MISSING
 
 
 def _is(value: Any, kinds: Any) -> bool:
