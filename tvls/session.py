@@ -180,19 +180,29 @@ class Session:
 
     def setup(self, folder: Path) -> SetupFile:
         """Profiles of the folder: those of the open buffer, else of the file on disk."""
-        path = folder / SETUP_FILE
-        text = self.tools.buffers.get(path)
-        if text is None:
-            text = self.tools.digests.text_or_none(path) or ""
+        text = self._setup_text(folder)
         known = self._setups.get(folder)
         if known is None or known[0] != text:
             known = (text, read_setup(text))
             self._setups[folder] = known
         return known[1]
 
+    def _setup_text(self, folder: Path) -> str:
+        path = folder / SETUP_FILE
+        text = self.tools.buffers.get(path)
+        return (self.tools.digests.text_or_none(path) or "") if text is None else text
+
+    async def _setup_beside(self, folder: Path) -> SetupFile:
+        """As `setup`, while others are answered: a file of thousands of profiles takes long to read."""
+        text = self._setup_text(folder)
+        known = self._setups.get(folder)
+        if known is None or known[0] != text:
+            self._setups[folder] = (text, await asyncio.to_thread(read_setup, text))
+        return self.setup(folder)
+
     async def setup_problems(self, folder: Path) -> list[Problem]:
         """Mistakes of the setup file, and what in it does not fit the workspace."""
-        setup = self.setup(folder)
+        setup = await self._setup_beside(folder)
         with analysis_faults():
             problems = [*setup.problems, *await setup_workspace.problems_of(self.tools, folder, setup)]
         known = {problem.key for problem in problems}
@@ -236,12 +246,14 @@ class Session:
         place = await self._setup_place(params.target, params.profile, params.folder)
         framework = framework_of(place.target.kind) if place.target else "jax"
         offer = self._offers.known(place.folder, framework)
-        return setup_forms.form_of(dataclasses.replace(place, offer=offer), params)
+        # A file of thousands of profiles takes seconds, in which others are answered.
+        return await asyncio.to_thread(setup_forms.form_of, dataclasses.replace(place, offer=offer), params)
 
     async def setup_save(self, params: ts.SetupSaveParams) -> ts.SetupSaved:
         place = await self._setup_place(params.target, params.profile, params.folder)
-        saving = setup_forms.saving_of(place, params)
+        saving = await asyncio.to_thread(setup_forms.saving_of, place, params)
         saved = await setup_forms.save(place, saving, self.tools.buffers, self.host)
+        self._setups[place.folder] = (saving.text, saving.setup)
         self.files_changed([place.folder / SETUP_FILE])
         return saved
 

@@ -18,7 +18,7 @@ from tvls.protocol.types_environment import FrameworkOffer
 from tvls.setup.changes import set_value
 from tvls.setup.disk import BOM, NO_FILE, read_text, version_of, write_text
 from tvls.setup.draft import all_slots, draft_profile, name_dimensions, value_at
-from tvls.setup.edit import EditError, edit_profile, render_profile
+from tvls.setup.edit import EditError, edit_profile, render_profile, section_of
 from tvls.setup.form import Form, State, apply_changes, is_question, make_form
 from tvls.setup.keys import show_key
 from tvls.setup.parse import BoundsError, TomlError, check_bounds, parse_toml
@@ -50,6 +50,10 @@ class Saving:
     profile: str
     text: str
     """The whole file with it."""
+    setup: SetupFile
+    """What that text says."""
+    range: t.Range
+    """Of the profile's header in it."""
     missing: list[str]
 
 
@@ -74,6 +78,8 @@ def _text_on_disk(path: Path) -> str | None:
 async def save(place: Place, saving: Saving, buffers: Mapping[Path, str], host: Host) -> ts.SetupSaved:
     """Writes the file, or has the editor change the buffer that it is open in. Raises TvlsError; nothing is lost."""
     path = place.folder / SETUP_FILE
+    if path in buffers and buffers[path] != place.text:  # typed in meanwhile
+        raise _changed(path, was_there=place.text is not None)
     in_editor = path in buffers and await host.edit(path, saving.text)
     if not in_editor:
         on_disk = _text_on_disk(path)
@@ -87,13 +93,12 @@ async def save(place: Place, saving: Saving, buffers: Mapping[Path, str], host: 
         if path not in buffers and on_disk != place.text:
             raise _changed(path, was_there=place.text is not None)
         _write(path, _with_mark(on_disk, saving.text))
-    line, end_line = _header(saving.text, saving.profile)
     return ts.SetupSaved(
         profile=saving.profile,
         folder=to_uri(place.folder),
         uri=to_uri(path),
         version=version_of(saving.text),
-        range=t.Range(start=t.Position(line=line, character=0), end=t.Position(line=end_line, character=0)),
+        range=saving.range,
         unsaved=in_editor,
         missing=saving.missing,
     )
@@ -120,10 +125,19 @@ def _with_mark(on_disk: str | None, text: str) -> str:
     return BOM + text if on_disk is not None and on_disk.startswith(BOM) and not text.startswith(BOM) else text
 
 
-def _header(text: str, profile: str) -> tuple[int, int]:
-    """Lines of the profile's header: 0-based, the end exclusive."""
-    place = find_places(text.removeprefix(BOM)).get(("profiles", profile))
-    return (place.key.line, place.key.end_line + 1) if place else (0, 0)
+def _header(text: str, profile: str) -> t.Range:
+    """The lines of the profile's header."""
+    text = text.removeprefix(BOM)
+    section = section_of(text, profile)
+    if section is not None:
+        line = text.count("\n", 0, section[0])
+        return _lines(line, line + 1)
+    place = find_places(text).get(("profiles", profile))
+    return _lines(place.key.line, place.key.end_line + 1) if place else _lines(0, 0)
+
+
+def _lines(line: int, end: int) -> t.Range:
+    return t.Range(start=t.Position(line=line, character=0), end=t.Position(line=end, character=0))
 
 
 def form_of(place: Place, params: ts.SetupFormParams) -> ts.SetupForm:
@@ -184,7 +198,7 @@ def saving_of(place: Place, params: ts.SetupSaveParams) -> Saving:
             "Correct the file, or write the profile into it by hand.",
             uri=to_uri(place.folder / SETUP_FILE),
         ) from error
-    return Saving(state.name, text, [field.key for field in questions])
+    return Saving(state.name, text, read_setup(text), _header(text, state.name), [field.key for field in questions])
 
 
 def _changed(path: Path, *, was_there: bool) -> TvlsError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -33,8 +34,13 @@ async def workspace_of(tools: Tools, folder: Path) -> Workspace:
 async def problems_of(tools: Tools, folder: Path, setup: SetupFile) -> list[Problem]:
     """What is wrong with the usable profiles of a setup file beside the workspace. Raises AnalysisError."""
     problems: list[Problem] = []
+    modules: dict[tuple[str, str], tuple[FoundTarget | None, Module]] = {}
     for name, profile in setup.profiles.items():
-        target, module = await _module(tools, folder, profile.module, profile.qualname)
+        key = profile.module, profile.qualname
+        if key not in modules:
+            modules[key] = await _module(tools, folder, *key)
+        target, module = modules[key]
+        await asyncio.sleep(0)  # with thousands of profiles this takes seconds, in which others are answered
         models: Sequence[str] = ()
         if module.state in ("missing", "unknown"):
             models = [f"{item.module}:{item.name}" for item in await tools.analysis.index([folder])]

@@ -542,3 +542,37 @@ async def test_what_the_environment_lacks_is_told_with_what_the_setup_lacks(fold
         assert refused.data["requirements"] == ["jax>=0.6.1"]
         asked = await client.wait_for("window/showMessageRequest")
         assert "has no jax" in asked["params"]["message"]
+
+
+async def test_a_file_of_thousands_of_profiles_is_saved_while_others_are_answered(folder: Path) -> None:  # R9
+    profile = """
+[profiles.p{0}]  # the {0}th
+kind = "model"
+framework = "jax"
+model = "model:plain"
+init = {{ args = [], kwargs = {{}} }}
+inputs = {{ args = [{{ kind = "tensor", shape = [{0}, 3], dtype = "float32" }}], kwargs = {{ flag = true }} }}
+"""
+    path = folder / "tensorviz.toml"
+    path.write_text("version = 1\n" + "".join(profile.format(number) for number in range(2000)))
+    document = {"textDocument": {"uri": (folder / "model.py").as_uri()}}
+    async with LspClient.start() as client:
+        await client.initialize(VSCODE, folders=[folder])
+        await client.request("textDocument/codeLens", document)
+        ref = {"target": target(folder, "plain"), "profile": "p7"}
+        saving = asyncio.ensure_future(
+            client.request("tvls/setup/save", {**ref, "changes": [{"key": "seed", "text": "5"}]})
+        )
+        answered = 0
+        while not saving.done():
+            await client.request("textDocument/codeLens", document)
+            answered += not saving.done()
+            await asyncio.sleep(0.01)
+        saved = await saving
+        assert answered >= 5
+    text = path.read_text()
+    assert len(tomllib.loads(text)["profiles"]) == 2000
+    assert text.split("\n")[saved["range"]["start"]["line"]] == "[profiles.p7]  # the 7th"
+    before = "".join(profile.format(number) for number in range(2000))
+    assert text.count("\n") == before.count("\n") + 2  # one line more
+    assert tomllib.loads(text)["profiles"]["p7"]["seed"] == 5

@@ -214,3 +214,30 @@ def test_any_edit_changes_its_profile_alone(data: st.DataObject) -> None:  # R9
 def test_no_edit_changes_nothing(data: st.DataObject) -> None:  # R9
     text = BEFORE + STYLES[data.draw(st.sampled_from(sorted(STYLES)))] + SIBLING + AFTER
     assert edit_profile(text, "p", tomllib.loads(text)["profiles"]["p"]) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # a line of another value looks like the profile's header
+        'note = """\n[profiles.a]\n"""\n[profiles.a]\nmodel = "m:f" # f\n',
+        # and one of its own value like the header of another
+        '[profiles.a]\nmodel = "m:f" # f\nnote = """\n[profiles.b]\n"""\nseed = 1 # one\n[profiles.c]\nmodel = "m:g"\n',
+        # its tables stand apart
+        '[profiles.a.init]\nargs = []\n[profiles.b]\nmodel = "m:g"\n[profiles.a]\nmodel = "m:f" # f\n',
+        # it has no header of its own
+        '[profiles]\na = { model = "m:f" }\n# f\n[profiles.b]\nmodel = "m:g"\n',
+        'profiles.a.model = "m:f" # f\nprofiles.b.model = "m:g"\n',
+        # names that hold each other, and quoted ones
+        '[profiles.aa]\nmodel = "m:g"\n[ profiles . "a" ] # f\nmodel = "m:f"\n[profiles.aaa]\nmodel = "m:g"\n',
+        # lists of tables below it
+        '[profiles.a]\nmodel = "m:f" # f\n[[profiles.a.inputs.args]]\nx = 1\n[[profiles.a.inputs.args]]\nx = 2\n',
+    ],
+)
+def test_only_the_lines_of_a_profile_change_wherever_they_are(text: str) -> None:  # R9
+    after = edited(text, "a", lambda table: table.update(seed=7))
+    assert tomllib.loads(after)["profiles"]["a"] == {**tomllib.loads(text)["profiles"]["a"], "seed": 7}
+    assert "# f" in after
+    others = {name: table for name, table in tomllib.loads(text)["profiles"].items() if name != "a"}
+    assert {name: table for name, table in tomllib.loads(after)["profiles"].items() if name != "a"} == others
+    assert len(changed_lines(text, after)) <= 2

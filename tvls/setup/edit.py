@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+import re
+import tomllib
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from tvls.setup.disk import BOM
@@ -30,22 +32,56 @@ def edit_profile(text: str, name: str, table: dict[str, Any]) -> str:
     profiles: Any = before.get("profiles", {})
     if not isinstance(profiles, dict):
         raise EditError("profiles is no table in it")
-    wanted = deepcopy(before)
+    known = cast("dict[str, Any]", profiles)
+    wanted = {**before, "profiles": {**known, name: table}}
     if not any(key != "version" for key in before):
         wanted["version"] = before.get("version", VERSION)
-    wanted.setdefault("profiles", {})[name] = table
-    from tvls.setup.inplace import replaced  # only an edit needs tomlkit: not at the start of the server
-
-    known = cast("dict[str, Any]", profiles)
-    if name not in known:
-        ways = [_appended(body, name, table), replaced(body, name, table)]
-    else:
-        # What tomlkit cannot change inside of a key's value is written anew as a whole.
-        ways = [replaced(body, name, table), replaced(body, name, table, anew=True)]
-    for edited in ways:
+    for edited in _ways(body, name, table, is_new=name not in known):
         if edited is not None and _reads_as(edited, wanted):
             return mark + edited
     raise EditError(f"the profile {name!r} is written in a way that cannot be changed in place")
+
+
+def _ways(body: str, name: str, table: dict[str, Any], *, is_new: bool) -> Iterator[str | None]:
+    """Texts that may say what is wanted, the closest to the old one first."""
+    from tvls.setup.inplace import replaced  # only an edit needs tomlkit: not at the start of the server
+
+    if is_new:
+        yield _appended(body, name, table)
+        yield replaced(body, name, table)
+        return
+    # tomlkit takes ten times as long as tomllib: it gets the lines of the profile alone, where those are together.
+    start, end = section_of(body, name) or (0, len(body))
+    for first, last in dict.fromkeys([(start, end), (0, len(body))]):
+        for anew in (False, True):  # what tomlkit cannot change inside of a key's value is written anew as a whole
+            edited = replaced(body[first:last], name, table, anew=anew)
+            yield None if edited is None else body[:first] + edited + body[last:]
+
+
+_HEADER: Final = re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE)
+
+
+def section_of(body: str, name: str) -> tuple[int, int] | None:
+    """The lines under the headers of a profile, by their look; None where others stand among them, or there are none.
+
+    A line of a longer value may look like a header.
+    """
+    headers = [(found.start(), _is_of(found[0], name)) for found in _HEADER.finditer(body)]
+    mine = [index for index, (_, is_mine) in enumerate(headers) if is_mine]
+    if not mine or mine[-1] - mine[0] != len(mine) - 1:
+        return None
+    end = headers[mine[-1] + 1][0] if mine[-1] + 1 < len(headers) else len(body)
+    return headers[mine[0]][0], end
+
+
+def _is_of(header: str, name: str) -> bool:
+    if name not in header and inline(name)[1:-1] not in header:
+        return False
+    try:
+        profiles: Any = tomllib.loads(header).get("profiles")
+    except tomllib.TOMLDecodeError:
+        return False
+    return isinstance(profiles, dict) and name in profiles
 
 
 def _reads_as(text: str, wanted: dict[str, Any]) -> bool:

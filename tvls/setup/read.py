@@ -117,7 +117,7 @@ def names_for(setup_file: SetupFile, module: str, qualname: str) -> list[str]:
 
 def to_problems(found: list[Finding], setup_file: SetupFile | None, profile: str | None) -> list[Problem]:
     """Findings about a profile that was read earlier, as problems of its file (or of no file)."""
-    places = None if setup_file is None else _places(setup_file.text)
+    places = None if setup_file is None or not found else _places(setup_file.text)
     return [_problem(finding, places, profile) for finding in found]
 
 

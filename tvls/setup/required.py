@@ -129,11 +129,12 @@ def _bind(
             hint = did_you_mean(name, by_name)
             names = ", ".join(by_name) or "no named argument"
             found.append(Finding(key, f"{what} has no parameter {name!r}{hint or f' (it takes {names})'}", on="key"))
-    for index, value in enumerate(call.args[: len(positional)]):
-        _fit(positional[index], value, (*at, "args", index), target, wanted, found)
-    for name, value in call.kwargs.items():
-        if name in by_name:
-            _fit(by_name[name], value, (*at, "kwargs", name), target, wanted, found)
+    if target.types:
+        for index, value in enumerate(call.args[: len(positional)]):
+            _fit(positional[index], value, (*at, "args", index), target, wanted, found)
+        for name, value in call.kwargs.items():
+            if name in by_name:
+                _fit(by_name[name], value, (*at, "kwargs", name), target, wanted, found)
     by_position = len(call.args)
     for parameter in parameters:
         if parameter.kind in {"var_positional", "var_keyword"} or parameter.name in given:
