@@ -151,10 +151,10 @@ pytest-others:
 # In processes of their own: Playwright's event loop stays, and other tests need one of theirs. What each page looked like
 # at the end of its test is in build/screenshots.
 pytest-canvas:
-	$(BIN)/python -m pytest tests/canvas --screenshot on --output build/screenshots/canvas
+	$(BIN)/python -m pytest tests/canvas
 
 pytest-vscode:
-	$(BIN)/python -m pytest tests/vscode --screenshot on --output build/screenshots/vscode
+	$(BIN)/python -m pytest tests/vscode
 
 bench: env models canvas
 	$(BIN)/python benchmarks/discovery.py

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+PICTURES = REPOSITORY / "build" / "screenshots"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Keeps what the page of a browser test looked like at its end, while all that it shows is still there."""
+    page = getattr(item, "funcargs", {}).get("page")
+    if page is not None and not page.is_closed():
+        name = re.sub(r"[^\w.-]+", "-", item.name).strip("-")
+        page.screenshot(path=PICTURES / item.path.parent.name / f"{name}.png")
 
 
 @pytest.fixture(scope="session")
