@@ -128,7 +128,7 @@ export function Toolbar({ state, actions, scale, view, exportAs, exports, help, 
       </button>
       {shown && shown.total > shown.nodes.length && (
         <span class="more">
-          {shown.nodes.length} of {plural(shown.total, "node")}
+          {shown.nodes.length.toLocaleString("en")} of {plural(shown.total, "node")}
           <button type="button" onClick={() => void actions.more()}>
             Show more
           </button>
