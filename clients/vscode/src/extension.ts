@@ -59,6 +59,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     server,
     server.onState(contexts),
     panels.onChange(contexts),
+    panels.onChange(() => server.refreshLenses()),
     server.onState((state) => state === "missing" && void commands.offerInstallation()),
     vscode.workspace.onDidGrantWorkspaceTrust(async () => {
       // A server beside the selected interpreter may be started only from now on.

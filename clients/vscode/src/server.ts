@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import {
   CloseAction,
+  CodeLensRequest,
   type ConfigurationParams,
   ErrorAction,
   type ExecuteCommandSignature,
@@ -111,6 +112,14 @@ export class Server implements Connection, vscode.Disposable {
     if (!this.client || !this.running) throw new Error(`The TensorViz server does not run. ${this.reason}`.trim());
     // Left out and undefined are not the same to it: what follows the method is the list of parameters.
     return token ? this.client.sendRequest(method, params, token) : this.client.sendRequest(method, params);
+  }
+
+  /** Has the editor ask for lenses again: it forgets to where it loses the focus just after it was told that they changed. */
+  refreshLenses(): void {
+    const feature = this.client?.getFeature(CodeLensRequest.method);
+    for (const { document } of vscode.window.visibleTextEditors) {
+      feature?.getProvider(document)?.onDidChangeCodeLensEmitter.fire();
+    }
   }
 
   onProgress(token: string, listener: (value: unknown) => void): vscode.Disposable {

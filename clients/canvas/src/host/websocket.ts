@@ -5,7 +5,7 @@ const FIRST_RETRY = 250;
 const LAST_RETRY = 5000;
 
 export interface WebSocketHostOptions {
-  /** Default: `/rpc` of the page's own origin. */
+  /** Default: beside the folder of the page, which a proxy may have put below a path of its own. */
   url?: string;
   /** Whether the daemon still knows this browser; asked after a connection failed. Rejects where nothing answers. */
   admitted?: () => Promise<boolean>;
@@ -29,8 +29,9 @@ export class WebSocketHost extends Rpc {
     if (options.url === undefined && location.search) {
       history.replaceState(null, "", location.pathname); // the secret in the address has done its work
     }
-    this.url = options.url ?? `${location.origin.replace(/^http/, "ws")}/rpc`;
-    this.admitted = options.admitted ?? (async () => (await fetch("/admitted", { cache: "no-store" })).status !== 403);
+    this.url = options.url ?? new URL("../rpc", location.href).href.replace(/^http/, "ws");
+    this.admitted =
+      options.admitted ?? (async () => (await fetch("../admitted", { cache: "no-store" })).status !== 403);
     this.connect();
   }
 
