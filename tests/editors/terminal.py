@@ -31,7 +31,7 @@ class Terminal:
     def keys(self, *keys: str) -> None:
         """Each is the name of a key of tmux, or text to type."""
         for key in keys:
-            self._tmux("send-keys", "-t", "main", key)
+            self._tmux("send-keys", "-t", "main", "\\;" if key == ";" else key)  # which ends a command of tmux
             time.sleep(0.1)  # two keys in one read may be taken for a sequence
 
     @property

@@ -176,12 +176,21 @@ async def test_helix(folder: Path, tmp_path: Path, models_python: str) -> None:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/graph/\w+\?token=[\w-]{40,}", url.read_text())
         print("question of trust, then the page")
 
-        terminal.keys("j", "g", "h", "f", "y", "Space", "k")
-        await terminal.shows("float32[2, 4]")
+        terminal.keys("j", "g", "h", "f", "y")
+        await terminal.until(["Space", "k"], "float32[2, 4]")
         print("hover: float32[2, 4]")
         terminal.keys("Escape")
 
         assert await click(url.read_text())
         await terminal.shows("8:12")
         print("go to source: 8:12")
+
+        terminal.keys("Escape", "k", "g", "h", "f", "3", ";", "r", "5", ":", "w", "Enter")
+        await until(lambda: "(5, 4)" in (folder / "model.py").read_text(), "the edited file")
+        await terminal.until(["Space", "a"], "Open net as Graph")
+        terminal.keys("Enter")
+        await terminal.shows("while tracing it at model.py:7")
+        print("refused: net failed while tracing it at model.py:7")
+        await terminal.until(["Space", "d"], "traceFailed")
+        print("diagnostic: ERROR tvls traceFailed")
         terminal.keys("Escape", ":", "q!", "Enter")
