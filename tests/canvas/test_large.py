@@ -38,7 +38,7 @@ def test_a_hundred_thousand_operations(page: Page, folder: Path, models_python: 
         press(page, "Escape")
         press(page, "e")
         more = page.locator(".more")
-        expect(more).to_contain_text(re.compile(r"^1000 of [\d,]+ nodes"))
+        expect(more).to_contain_text(re.compile(r"^1,000 of [\d,]+ nodes"))
         more.get_by_role("button").click()
         expect(more).to_contain_text("1,500 of")
         press(page, "f")
