@@ -23,7 +23,10 @@ from playwright.sync_api import CDPSession, Page, sync_playwright
 from speed import Client
 
 HERE = Path(__file__).resolve().parent
-ENCODER = HERE.parent / "tests" / "canvas" / "workspace" / "encoder.py"
+WORKSPACE = HERE.parent / "tests" / "canvas" / "workspace"
+ENCODER = WORKSPACE / "encoder.py"
+BLOCKS = {"deep_20k": 20, "deep_100k": 100}
+"""Blocks of about a thousand operations each, no two alike: nothing folds."""
 FLAGS = ("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync")
 NEXT_FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))"
 
@@ -56,7 +59,15 @@ framework = "jax"
 model = "encoder:train_step"
 inputs = { factory = { file = "encoder.py", callable = "train_inputs" } }
 """
-    return "version = 1\n" + "\n".join([*profiles, train])
+    deep = [
+        f"""[profiles.{name}]
+framework = "jax"
+model = "{name}:deep"
+inputs = {{ args = [{{ kind = "tensor", shape = [4], dtype = "float32" }}] }}
+"""
+        for name in BLOCKS
+    ]
+    return "version = 1\n" + "\n".join([*profiles, train, *deep])
 
 
 def cpu(session: CDPSession) -> float:
@@ -89,6 +100,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         folder = Path(directory).resolve()
         shutil.copy(ENCODER, folder)
+        deep = (WORKSPACE / "deep.py").read_text()
+        for name, blocks in BLOCKS.items():
+            (folder / f"{name}.py").write_text(deep.replace("range(100)", f"range({blocks})"))
         (folder / "tensorviz.toml").write_text(setup(arguments.layers))
         root = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=[*FLAGS, *root])
@@ -99,6 +113,8 @@ def main() -> None:
         )
         for profile in [*(f"layers_{count}" for count in arguments.layers), "train"]:
             measure(editor, context, folder, profile, arguments.repeat)
+        for name in BLOCKS:
+            measure(editor, context, folder, name, 1)
         editor.close()
         browser.close()
 
