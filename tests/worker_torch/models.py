@@ -222,5 +222,11 @@ def parallel(width: int = 4):
     return nn.DataParallel(make(width))
 
 
+def within_itself():
+    made = make()
+    made.append(nn.ModuleDict({"around": made}))
+    return made
+
+
 def number():
     return 3

@@ -59,6 +59,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "scripted": opened("scripted", tensor(2, 4)),
     "quantised": opened("quantised", tensor(2, 4)),
     "parallel": opened("parallel", tensor(2, 4)),
+    "within_itself": opened("within_itself", tensor(2, 4)),
     "number": opened("number"),
     "cuda": opened("Single", tensor(1, 2), device="cuda:0"),
     "measured": opened("InPlace", tensor(2, 3), measure=["storage_aliases", "activation_statistics", "output_bytes"]),
@@ -100,7 +101,7 @@ def scopes(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {scope["id"]: scope for scope in document["scopes"]}
 
 
-FAILS = {"Wrong", "HugeByValue", "number", "cuda", "limited"}
+FAILS = {"Wrong", "HugeByValue", "within_itself", "number", "cuda", "limited"}
 
 
 @pytest.mark.parametrize("name", sorted(set(REQUESTS) - FAILS))
@@ -299,6 +300,7 @@ def test_a_wrong_shape_is_shown_at_the_users_line_with_the_module(found: dict[st
 def test_faults_of_the_setup_and_the_limits_are_told(found: dict[str, Any]) -> None:
     assert found["number"]["failure"]["kind"] == "setup"
     assert "not a torch.nn.Module" in found["number"]["failure"]["message"]
+    assert "the model contains itself, as '2.around'" in found["within_itself"]["failure"]["message"]
     assert found["cuda"]["failure"]["kind"] == "device"
     assert found["limited"]["failure"]["limit"] == "operations"
 

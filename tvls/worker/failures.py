@@ -165,7 +165,7 @@ def _plain(fault: BaseException, full: str, places: Places) -> Optional[Explanat
     if isinstance(fault, MemoryError):
         return Explanation(kind="limit", limit="memory_bytes")
     if isinstance(fault, RecursionError):
-        again = _repeated(fault)
+        again = _repeated(fault, places)
         hint = "stop the recursion, or raise the limit with sys.setrecursionlimit"
         return Explanation(hint=f"{again} calls itself: {hint}" if again else hint)
     if isinstance(fault, SystemExit):
@@ -180,14 +180,21 @@ def _plain(fault: BaseException, full: str, places: Places) -> Optional[Explanat
     return None
 
 
-def _repeated(fault: BaseException) -> Optional[str]:
-    names: List[str] = []
+def _repeated(fault: BaseException, places: Places) -> Optional[str]:
+    """The function that most of the frames are of: one of the workspace, where it repeats any."""
+    own: List[str] = []
+    others: List[str] = []
     traceback = fault.__traceback__
     while traceback is not None:
-        names.append(traceback.tb_frame.f_code.co_name)
+        code = traceback.tb_frame.f_code
+        names = others if places.workspace_path(code.co_filename) is None else own
+        names.append(getattr(code, "co_qualname", code.co_name))
         traceback = traceback.tb_next
-    [(common, count)] = collections.Counter(names).most_common(1) or [("", 0)]
-    return f"`{common}`" if count > 10 else None
+    for names in (own, others):
+        [(common, count)] = collections.Counter(names).most_common(1) or [("", 0)]
+        if count > 10:
+            return f"`{common}`"
+    return None
 
 
 def _missing_module(name: str, places: Places) -> str:

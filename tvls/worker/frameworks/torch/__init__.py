@@ -73,7 +73,8 @@ def _run(job: Job, root: Any, fresh: bool, device_name: str) -> Dict[str, Any]:
         given = model.read_inputs(job, signature)
     called = model.called(job, root)
     if device_name != "meta":
-        root.to(device_name)
+        with job.phase("init"):
+            root.to(device_name)
     measurements = Measurements(_wanted(job))
     with job.phase("trace"), model.restored(root):
         if model.uninitialised(root):

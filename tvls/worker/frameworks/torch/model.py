@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 from contextlib import contextmanager
-from typing import Any, Dict, Generator, List, Tuple
+from typing import Any, Dict, Generator, Iterator, List, Set, Tuple
 
 from tvls.worker import calls
 from tvls.worker.classes import class_of
@@ -25,11 +25,11 @@ def build(job: Job) -> Tuple[Any, bool]:
         if not is_module(model) or (cls is not None and not isinstance(model, cls)):
             wanted = job.name if cls is not None else "a torch.nn.Module"
             raise SetupFault("init", f"the init factory must return {wanted}, not {_shown(model)}", "init.factory")
-        return model, False
+        return _a_tree(model), False
     if is_module(maker):
         if saved.get("args") or saved.get("kwargs"):
             raise SetupFault("init", f"{job.name} is a module already: it takes no init values", "init")
-        return maker, False
+        return _a_tree(maker), False
     if not callable(maker):
         raise SetupFault("setup", f"{job.name} is no torch.nn.Module and makes none: it is {_shown(maker)}", "model")
     call = build_call(saved, "init", Making(Budget(job.limits), generator(_seed(job)), job.find_class))
@@ -38,7 +38,31 @@ def build(job: Job) -> Tuple[Any, bool]:
         hint = 'for a JAX function or a Flax module write framework = "jax"'
         message = f"{job.name} makes {_shown(model)}, not a torch.nn.Module"
         raise SetupFault("setup", message, "model", hint=hint)
-    return model, True
+    return _a_tree(model), True
+
+
+def _a_tree(model: Any) -> Any:
+    """The model. Raises SetupFault where it is a module inside of itself, which PyTorch's own `to` does not survive."""
+    around = {id(model)}
+    done: Set[int] = set()
+    path: List[Tuple[str, Any, Iterator[Tuple[str, Any]]]] = [("", model, iter(model.named_children()))]
+    while path:
+        _, module, children = path[-1]
+        for child_name, child in children:
+            if id(child) in around:
+                where = ".".join([*(part for part, _, _ in path[1:]), child_name])
+                message = f"the model contains itself, as {where!r}: PyTorch's own `to` and `eval` never end on it"
+                hint = "keep a reference to what is around a module out of its submodules, such as in a tuple"
+                raise SetupFault("init", message, hint=hint)
+            if id(child) not in done:
+                around.add(id(child))
+                path.append((child_name, child, iter(child.named_children())))
+                break
+        else:
+            path.pop()
+            around.discard(id(module))
+            done.add(id(module))
+    return model
 
 
 def read_inputs(job: Job, called: object) -> calls.Given:
