@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.neovim.editor import PLUGIN, Editor, editor
+from tvls.settings import LimitSettings, Settings
 
 SERVE = [sys.executable, "-m", "tvls", "serve"]
 SCAN = """\
@@ -102,6 +105,20 @@ def test_nothing_is_loaded_before_it_is_needed(nvim: Editor, folder: Path, tmp_p
     assert nvim.lua("return #vim.lsp.get_clients()") == 0
     start(nvim, folder / "tensorviz.toml")
     assert nvim.lua("return vim.lsp.get_clients()[1].config.root_dir") == str(folder)
+
+
+def test_starting_costs_less_than_a_millisecond(nvim_path: str, tmp_path: Path) -> None:
+    """Of what is ours: Neovim's own part of `vim.lsp.enable` is none of it. The best of three counts."""
+    init = tmp_path / "init.lua"
+    init.write_text(f"vim.opt.runtimepath:append([[{PLUGIN}]])\nvim.lsp.enable('tvls')\n")
+    costs: list[float] = []
+    for number in range(3):
+        log = tmp_path / f"{number}.log"
+        command = [nvim_path, "--headless", "-i", "NONE", "-u", str(init), "--startuptime", str(log), "-c", "qall"]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        (line,) = [line for line in log.read_text().splitlines() if str(PLUGIN) in line]
+        costs.append(float(line.split()[2].rstrip(":")))
+    assert min(costs) < 1
 
 
 def test_bodies_of_a_scan(nvim: Editor, folder: Path) -> None:  # R17, R28
@@ -243,6 +260,11 @@ def test_every_subcommand_is_completed_and_documented(nvim: Editor, folder: Path
     tags = set(re.findall(r"\*(\S+)\*(?:\s|$)", text))
     assert {f":Tvls-{name}" for name in names} <= tags
     assert set(re.findall(r"\|(tvls[\w-]*|:Tvls[\w-]*)\|", text)) <= tags
+    settings = text.split("*tvls-settings*")[1].split("*tvls-highlights*")[0]
+    fields = [*msgspec.structs.fields(Settings), *msgspec.structs.fields(LimitSettings)]
+    assert {field.encode_name for field in fields} <= set(re.findall(r"\w+", settings))
+    groups = set(re.findall(r"'(Tvls\w+)'", "".join(path.read_text() for path in PLUGIN.rglob("*.lua"))))
+    assert groups <= set(re.findall(r"\w+", text.split("*tvls-highlights*")[1]))
     start(nvim, folder / "scan.py")
     nvim.wait("#vim.lsp.codelens.get(0) == 1")
     assert nvim.nvim.funcs.getcompletion("Tvls open r", "cmdline") == ["rnn"]
