@@ -79,9 +79,13 @@ function _G.outlines()
   return table.concat(found, '\\n')
 end
 function _G.lenses()
-  local titles = {}
-  for _, lens in ipairs(vim.lsp.codelens.get(vim.fn.bufnr('model.py'))) do
-    table.insert(titles, lens.command.title)
+  return lenses_of('model.py')
+end
+function _G.lenses_of(file)
+  local titles, bufnr = {}, vim.fn.bufnr(file)
+  local found = vim.lsp.codelens.enable and vim.lsp.codelens.get({ bufnr = bufnr }) or vim.lsp.codelens.get(bufnr)
+  for _, item in ipairs(found) do
+    table.insert(titles, (item.lens or item).command.title) -- Neovim 0.12 says which client a lens is of
   end
   return table.concat(titles, '|')
 end

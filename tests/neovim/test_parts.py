@@ -29,6 +29,11 @@ def rnn(xs: jax.Array):
     h, ys = jax.lax.scan(step, jnp.zeros(xs.shape[1:]), xs)
     return ys * 2
 """
+SLEEPS = """\
+pathlib.Path(__file__).with_name("began").touch()
+time.sleep(100)
+
+"""
 LARGE = """\
 import jax
 import jax.numpy as jnp
@@ -209,6 +214,23 @@ def test_interpreters_and_trust(nvim_path: str, folder: Path, tmp_path: Path, mo
         nvim.said("the setting `tvls.interpreter` comes first")
 
 
+def test_a_trace_is_cancelled(nvim: Editor, folder: Path) -> None:  # R22
+    (folder / "scan.py").write_text(f"import pathlib\nimport time\n\nimport jax\n\n{SLEEPS}{SCAN}")
+    start(nvim, folder / "scan.py")
+    nvim.goto("def rnn")
+    nvim.answer("Do you trust", "Trust this folder")
+    nvim.command("Tvls open")
+    nvim.wait("vim.uv.fs_stat(arg) ~= nil", str(folder / "began"))
+    nvim.command("Tvls status")
+    nvim.said("0 graphs open, 1 being traced")
+    nvim.command("Tvls cancel")
+    nvim.said("Cancelled 1.")
+    nvim.wait("vim.tbl_isempty(require('tvls.client').find(0).requests)")
+    nvim.command("Tvls status")
+    nvim.said("0 graphs open, 0 being traced")
+    assert nvim.lua("return #require('tvls.outline').all()") == 0
+
+
 def test_inlay_hints_take_the_place_of_shapes(
     nvim_path: str, folder: Path, tmp_path: Path, models_python: str
 ) -> None:  # R25
@@ -266,7 +288,7 @@ def test_every_subcommand_is_completed_and_documented(nvim: Editor, folder: Path
     groups = set(re.findall(r"'(Tvls\w+)'", "".join(path.read_text() for path in PLUGIN.rglob("*.lua"))))
     assert groups <= set(re.findall(r"\w+", text.split("*tvls-highlights*")[1]))
     start(nvim, folder / "scan.py")
-    nvim.wait("#vim.lsp.codelens.get(0) == 1")
+    nvim.wait("lenses_of('scan.py') == 'Open as Graph'")
     assert nvim.nvim.funcs.getcompletion("Tvls open r", "cmdline") == ["rnn"]
     nvim.command("Tvls nonsense")
     nvim.said(':Tvls has no "nonsense"')

@@ -142,10 +142,6 @@ local function status()
     local trust = task.request(client, 'tvls/trust/get', { folder = root.uri }) ---@type tvls.TrustResult
     lines[#lines + 1] = ('%s: %s'):format(vim.uri_to_fname(root.uri), trust.trusted and 'trusted' or 'not trusted')
   end
-  local progress = vim.lsp.status()
-  if progress ~= '' then
-    lines[#lines + 1] = progress
-  end
   task.notify(table.concat(lines, '\n'))
 end
 
