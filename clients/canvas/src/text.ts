@@ -116,3 +116,32 @@ export function bodyText(role: string): { what: string; ran: string } {
         : "a subprogram";
   return { what, ran: "not reported as executed" };
 }
+
+export type Measurement = NonNullable<p.OpenParams["measure"]>[number];
+
+/** What can be measured of a PyTorch model while it runs, and what it is called. */
+export const MEASUREMENTS: readonly (readonly [Measurement, string])[] = [
+  ["output_bytes", "bytes of results"],
+  ["storage_aliases", "storage aliases"],
+  ["activation_statistics", "activation statistics"],
+];
+
+export function measured(capture: p.CaptureInfo): Measurement[] {
+  return MEASUREMENTS.map(([what]) => what).filter((what) => capture.unavailable?.[what] === undefined);
+}
+
+/** What was measured of a value, as lines. */
+export function measuredTexts(value: p.ValueInfo): string[] {
+  const lines: string[] = [];
+  if (value.bytes !== undefined) lines.push(bytesText(value.bytes));
+  if (value.storage !== undefined) lines.push(`memory ${value.storage}`);
+  const { statistics } = value;
+  if (!statistics) return lines;
+  const numbers = (["min", "max", "mean", "std"] as const).flatMap((name) => {
+    const number = statistics[name];
+    return number === undefined ? [] : [`${name} ${Number(number.toPrecision(4))}`];
+  });
+  if (numbers.length) lines.push(numbers.join(" · "));
+  const counts = [`zeros ${statistics.zeros}`, `NaN ${statistics.nan}`, `infinite ${statistics.infinite}`];
+  return [...lines, `${counts.join(" · ")} of ${plural(statistics.elements, "element")}`];
+}

@@ -6,6 +6,7 @@ import {
   countText,
   elapsedText,
   flopsText,
+  measuredTexts,
   opaqueType,
   paramText,
   shortDtype,
@@ -68,10 +69,30 @@ test("names are cut in the middle", () => {
 });
 
 test("documentation is linked where there is a page", () => {
-  expect(documentation("dot_general")).toBe("https://docs.jax.dev/en/latest/_autosummary/jax.lax.dot_general.html");
-  expect(documentation("scatter-add")).toContain("jax.lax.scatter_add.html");
-  expect(documentation("and")).toContain("jax.lax.bitwise_and.html");
-  expect(documentation("my_primitive")).toBeUndefined();
+  const address = (primitive: string) => documentation(primitive)?.address;
+  expect(address("dot_general")).toBe("https://docs.jax.dev/en/latest/_autosummary/jax.lax.dot_general.html");
+  expect(address("scatter-add")).toContain("jax.lax.scatter_add.html");
+  expect(address("and")).toContain("jax.lax.bitwise_and.html");
+  expect(address("my_primitive")).toBeUndefined();
+  const torch = "https://docs.pytorch.org/docs/stable/generated/";
+  expect(address("torch.nn.functional.linear")).toBe(`${torch}torch.nn.functional.linear.html`);
+  expect(address("torch.cat")).toBe(`${torch}torch.cat.html`);
+  expect(address("torch.Tensor.add_")).toBe(`${torch}torch.Tensor.add_.html`);
+  expect(address("torch.Tensor.__pow__")).toBe(`${torch}torch.Tensor.pow.html`);
+  expect(address("torch.Tensor.relu")).toBe(`${torch}torch.nn.functional.relu.html`);
+  for (const without of ["aten.add", "torch.Tensor.__getitem__", "torch.add_", "torch.nn.functional.add"])
+    expect(address(without)).toBeUndefined();
+});
+
+test("what was measured of a value is told in lines", () => {
+  expect(measuredTexts({ shape: [2], dtype: "float32" })).toEqual([]);
+  const statistics = { elements: 2, zeros: 1, nan: 0, infinite: 0, min: 0, max: 1, mean: 0.5, std: 0.5 };
+  expect(measuredTexts({ shape: [2], dtype: "float32", bytes: 8, storage: 3, statistics })).toEqual([
+    "8 B",
+    "memory 3",
+    "min 0 · max 1 · mean 0.5 · std 0.5",
+    "zeros 1 · NaN 0 · infinite 0 of 2 elements",
+  ]);
 });
 
 test("a body of PyTorch ran, of others nothing says so", () => {

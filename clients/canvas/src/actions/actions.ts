@@ -3,7 +3,7 @@ import { type Host, HostLost, RequestError } from "../host";
 import type { Measure } from "../measure";
 import type * as p from "../protocol";
 import type { Overlay, State, Store } from "../state";
-import { plural } from "../text";
+import { type Measurement, plural } from "../text";
 import { describe, REQUEST_CANCELLED } from "../trouble";
 import { createFinding, type Finding } from "./find";
 import { createSelection, type Selection } from "./look";
@@ -15,8 +15,8 @@ export interface Actions extends Omit<Views, "refresh">, Omit<Selection, "look">
   adopt(canvas: p.CanvasState): Promise<void>;
   /** Shows an error of the host in the place of what was asked for. */
   failed(error: unknown): Promise<void>;
-  /** Traces the target, or takes the fresh capture that is there. */
-  open(options?: { refresh?: boolean }): Promise<void>;
+  /** Traces the target, or takes the fresh capture that is there; `measure`: what is measured while it runs. */
+  open(options?: { refresh?: boolean; measure?: Measurement[] }): Promise<void>;
   openProfile(profile: string): Promise<void>;
   cancel(): void;
   /** Shows a capture that is there already, keeping what was open in the one before. */
@@ -57,7 +57,7 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     if (!get().shown) await preview();
   }
 
-  async function open(options: { refresh?: boolean } = {}): Promise<void> {
+  async function open(options: { refresh?: boolean; measure?: Measurement[] } = {}): Promise<void> {
     const what = get().open;
     if (!what) return;
     const stale = get().capture?.freshness === "stale";
@@ -72,6 +72,7 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     try {
       const params: p.OpenParams = { ...what, workDoneToken: token };
       if (options.refresh) params.refresh = true;
+      if (options.measure) params.measure = options.measure;
       // The first one may have waited for a Python with the libraries to start: it tells nothing of the next.
       const first = get().capture === undefined;
       const began = performance.now();

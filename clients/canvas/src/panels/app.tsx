@@ -38,7 +38,14 @@ export function App(props: AppProps) {
     <div class={`app ${state.host === "disconnected" || state.host === "refused" ? "offline" : ""}`}>
       <header>
         <Title state={state} />
-        {capture && shown && <Badges capture={capture} saved={state.saved} refresh={() => void actions.open()} />}
+        {capture && shown && (
+          <Badges
+            capture={capture}
+            saved={state.saved}
+            refresh={() => void actions.open()}
+            measure={(what) => void actions.open({ measure: what })}
+          />
+        )}
         <span class="spread" />
         {shown && <SearchBox state={state} actions={actions} />}
       </header>

@@ -3,10 +3,17 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type * as p from "../protocol";
-import { bytesText, countText, flopsText, lastPart, plural } from "../text";
+import { bytesText, countText, flopsText, lastPart, MEASUREMENTS, type Measurement, measured, plural } from "../text";
 import { useDismiss } from "./dismiss";
 
-export function Badges({ capture, saved, refresh }: { capture: p.CaptureInfo; saved: boolean; refresh: () => void }) {
+interface Props {
+  capture: p.CaptureInfo;
+  saved: boolean;
+  refresh: () => void;
+  measure: (what: Measurement[]) => void;
+}
+
+export function Badges({ capture, saved, refresh, measure }: Props) {
   const { coverage, freshness, costs } = capture;
   return (
     <div class="badges">
@@ -36,6 +43,7 @@ export function Badges({ capture, saved, refresh }: { capture: p.CaptureInfo; sa
           <p>Shapes and dtypes were observed while the model ran once.</p>
         )}
       </Badge>
+      {capture.framework === "torch" && !saved && <Measurements capture={capture} measure={measure} />}
       <Badge name="coverage" text={coverageText(coverage)} tone={coverage.status === "complete" ? "good" : "warn"}>
         {coverage.status === "complete" ? (
           <p>
@@ -78,6 +86,32 @@ export function Badges({ capture, saved, refresh }: { capture: p.CaptureInfo; sa
         </Badge>
       )}
     </div>
+  );
+}
+
+/** What can be measured of a model that runs, each with what it costs before it is asked for. */
+function Measurements({ capture, measure }: { capture: p.CaptureInfo; measure: (what: Measurement[]) => void }) {
+  const taken = measured(capture);
+  return (
+    <Badge name="measurements" text={taken.length ? `${taken.length} measured` : "measure…"} tone="quiet">
+      <table>
+        <tbody>
+          {MEASUREMENTS.map(([what, name]) => (
+            <tr key={what}>
+              <th scope="row">{name}</th>
+              <td>{capture.unavailable?.[what] ?? "Measured: with the results of each operation."}</td>
+              <td>
+                {capture.evidence === "measured" && !taken.includes(what) && (
+                  <button type="button" aria-label={`Measure ${name}`} onClick={() => measure([...taken, what])}>
+                    Measure
+                  </button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Badge>
   );
 }
 

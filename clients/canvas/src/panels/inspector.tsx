@@ -5,7 +5,7 @@ import { USES_LISTED } from "../actions/look";
 import { documentation } from "../documentation";
 import type * as p from "../protocol";
 import type { State } from "../state";
-import { bodyText, countText, lastPart, longTypeText, opaqueType, paramText, plural } from "../text";
+import { bodyText, countText, lastPart, longTypeText, measuredTexts, opaqueType, paramText, plural } from "../text";
 import { CostRows } from "./badges";
 
 interface Props {
@@ -20,7 +20,8 @@ export function Inspector({ state, actions, goTo }: Props) {
   const box = selected === undefined ? undefined : shown?.picture.boxes.get(selected);
   if (!box || !shown) return null;
   const node = details?.node ?? box.node;
-  const link = box.node.kind === "operation" ? documentation(node.label) : undefined;
+  const primitive = details?.primitive;
+  const link = primitive && documentation(primitive);
   const fold = box.node.fold;
   return (
     <div class="inspector-body">
@@ -28,10 +29,11 @@ export function Inspector({ state, actions, goTo }: Props) {
         <span class="kind">{kindText(node)}</span>
         <span class="name">{node.label}</span>
       </h2>
+      {primitive && primitive !== node.label && <p class="mono">{primitive}</p>}
       {link && (
         <p>
-          <a href={link} target="_blank" rel="noreferrer noopener">
-            jax.lax documentation of {node.label}
+          <a href={link.address} target="_blank" rel="noreferrer noopener">
+            {link.library} documentation of {node.label}
           </a>
         </p>
       )}
@@ -213,6 +215,11 @@ function Results({ results, actions, state }: { results: p.ResultInfo[]; actions
           <li key={index}>
             <span class="position">{index}</span>
             <Type value={result.value} />
+            {measuredTexts(result.value).map((text) => (
+              <span key={text} class="from">
+                {text}
+              </span>
+            ))}
             <span class="from">
               {(result.uses ?? []).length === 0 && "not used"}
               {(result.uses ?? []).slice(0, USES_LISTED).map((use, at) => (

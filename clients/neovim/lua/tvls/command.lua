@@ -194,6 +194,14 @@ M.subcommands = {
   },
   reveal = { run = reveal },
   compare = { run = compare },
+  measure = {
+    run = function(args)
+      require('tvls.measure').run(args[1])
+    end,
+    complete = function()
+      return vim.list_slice(require('tvls.measure').words)
+    end,
+  },
   export = {
     run = function(args)
       export(args[1])

@@ -8,6 +8,7 @@ local M = {}
 ---@class tvls.OpenOptions
 ---@field bufnr? integer buffer that it was asked for in
 ---@field refresh? boolean trace again although a fresh graph is there
+---@field measure? tvls.Measurement[] what to measure while the model runs
 ---@field quiet? boolean ask nothing, as after a save: what fails is thrown
 
 ---@type table<integer, vim.lsp.Client> requests that trace now
@@ -82,12 +83,16 @@ function M.open(client, what, options)
     if not known.trusted then -- the server would ask
       error({ message = 'The folder is not trusted any more.', data = { kind = 'notTrusted' } }, 0)
     end
-    return trace(client, vim.tbl_extend('force', target.open_params(what), { refresh = options.refresh }))
+    return trace(
+      client,
+      vim.tbl_extend('force', target.open_params(what), { refresh = options.refresh, measure = options.measure })
+    )
   end
   trust.ensure(client, folder)
   local mended = {} ---@type table<string, true>
   while true do
-    local params = vim.tbl_extend('force', target.open_params(what), { refresh = options.refresh })
+    local params =
+      vim.tbl_extend('force', target.open_params(what), { refresh = options.refresh, measure = options.measure })
     local ok, result = pcall(trace, client, params)
     if ok then
       return result --[[@as tvls.OpenResult]]

@@ -1,5 +1,6 @@
 ---What the keys of an outline do.
 local load = require('tvls.outline.load')
+local measure = require('tvls.measure')
 local render = require('tvls.outline.render')
 local task = require('tvls.task')
 
@@ -119,7 +120,11 @@ local function details_text(details)
     for _, use in ipairs(result.uses or {}) do
       uses[#uses + 1] = use.node
     end
-    results[at] = ('%d. %s%s'):format(at, named(result.value), #uses > 0 and '  to ' .. table.concat(uses, ', ') or '')
+    local to = #uses > 0 and '  to ' .. table.concat(uses, ', ') or ''
+    results[#results + 1] = ('%d. %s%s'):format(at, named(result.value), to)
+    for _, text in ipairs(measure.texts(result.value)) do
+      results[#results + 1] = '   ' .. text
+    end
   end
   section('Results', results)
   section(
