@@ -42,3 +42,12 @@ def test_edit_setup_before_any_graph(page: Page, trusting: VSCode, tmp_path: Pat
     expect(shape).to_have_value("4, 16")
     form.get_by_role("button", name="Back to the graph").click()
     expect(box(form, "dot_general")).to_be_visible()
+
+    # A renamed file takes its panel along: for Python the model has another name now, which its profile does not have.
+    page.locator(".explorer-folders-view .monaco-list-row", has_text="model.py").click()
+    page.keyboard.press("F2")
+    name = page.locator(".explorer-folders-view .monaco-inputbox input")
+    name.fill("other.py")
+    name.press("Enter")
+    page.locator(".tab", has_text="net").click()
+    expect(form.locator(".banner", has_text="is for model:net, not for other:net")).to_be_visible()

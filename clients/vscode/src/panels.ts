@@ -48,6 +48,7 @@ export class Panels implements vscode.Disposable {
       server.onCapture((info) => this.each((panel) => panel.tellCapture(info))),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.follow(textEditor)),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.each((panel) => panel.show())),
+      vscode.workspace.onDidRenameFiles(({ files }) => this.renamed(files)),
     );
   }
 
@@ -95,6 +96,19 @@ export class Panels implements vscode.Disposable {
     this.each((panel) => panel.panel.dispose());
   }
 
+  /** Panels go along with the files of their targets. */
+  private renamed(files: readonly { oldUri: vscode.Uri; newUri: vscode.Uri }[]): void {
+    for (const [key, panel] of [...this.panels]) {
+      const { target } = panel.params;
+      const moved = target && movedTo(target.uri, files);
+      if (!moved) continue;
+      panel.params = { ...panel.params, target: { ...target, uri: moved } };
+      this.panels.delete(key);
+      this.panels.set(keyOf(panel.params), panel);
+      panel.show();
+    }
+  }
+
   private create(params: OpenParams, preserveFocus: boolean): GraphPanel {
     const title = params.target?.name ?? params.profile ?? "Graph";
     const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus };
@@ -109,7 +123,8 @@ export class Panels implements vscode.Disposable {
     this.panels.set(key, graph);
     panel.onDidDispose(() => {
       graph.dispose();
-      if (this.panels.get(key) === graph) this.panels.delete(key);
+      const now = keyOf(graph.params);
+      if (this.panels.get(now) === graph) this.panels.delete(now);
       this.changed.fire();
     });
     panel.onDidChangeViewState(() => this.changed.fire());
@@ -126,6 +141,15 @@ export class Panels implements vscode.Disposable {
   private each(run: (panel: GraphPanel) => void): void {
     for (const panel of [...this.panels.values()]) run(panel);
   }
+}
+
+/** Where a file is after some were renamed, or folders around it; undefined where it stayed. */
+function movedTo(uri: string, files: readonly { oldUri: vscode.Uri; newUri: vscode.Uri }[]): string | undefined {
+  for (const { oldUri, newUri } of files) {
+    const old = oldUri.toString();
+    if (uri === old || uri.startsWith(`${old}/`)) return newUri.toString() + uri.slice(old.length);
+  }
+  return undefined;
 }
 
 /** Equal for requests that one panel shows. */
