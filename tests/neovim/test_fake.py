@@ -102,6 +102,16 @@ def test_bodies(nvim_path: str, tmp_path: Path) -> None:
         assert rows(nvim) == ["scan  f32[]*  opaque", "scan body (body; not reported as executed)  5 operations"]
 
 
+def test_details_of_literals_and_a_node_without_a_source(nvim_path: str, tmp_path: Path) -> None:
+    with plugin(nvim_path, tmp_path, node="literals", sources="none") as nvim:
+        nvim.goto("dot_general")
+        nvim.keys("<CR>")
+        nvim.said("dot_general comes from no line that can be shown.")
+        nvim.keys("K")
+        details = nvim.wait("floats()")
+        assert "1.  `nan`\n2.  `{ 1, -1 }`\n3.  `false`\n4.  `0`" in details
+
+
 def test_every_command(nvim_path: str, tmp_path: Path) -> None:
     """What each says of the examples; a request that does not fit the protocol would be refused, and told."""
     with plugin(nvim_path, tmp_path) as nvim:
