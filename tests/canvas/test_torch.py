@@ -1,4 +1,4 @@
-"""A PyTorch model in a real browser: its documentation, the operators below a function, and what is measured on request."""
+"""A PyTorch model in a real browser: its documentation, operators below a function, measurements on request."""
 
 from __future__ import annotations
 

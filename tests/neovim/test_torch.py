@@ -1,4 +1,4 @@
-"""A PyTorch model in a real Neovim: operators below a function, and measurements that are told what they cost before."""
+"""A PyTorch model in a real Neovim: operators below a function, and measurements with what they cost."""
 
 from __future__ import annotations
 
