@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Mapping
 from copy import deepcopy
@@ -111,7 +112,9 @@ def _write(path: Path, text: str) -> None:
         raise TvlsError(
             "setupInvalid",
             f"{path} cannot be written: {error.strerror}.",
-            "Make the file and its folder writable (a link has to stay within the folder), then save again.",
+            "Put a file in the place of the link, then save again."
+            if error.errno == errno.EPERM
+            else "Make the file and its folder writable, then save again.",
             uri=to_uri(path),
         ) from error
 

@@ -111,6 +111,12 @@ def test_a_pytorch_model_with_a_dataclass(tmp_path: Path, torch_python: str) -> 
     write(tmp_path)
     asked = run(tmp_path, "setup", "gpt.py:GPT", "--set", "idx=int64[2,8]", code=3)
     assert "init.kwargs.config.fields.vocab_size" in asked
+    for wrong, says in (
+        ("config.n_heads=2", "there is no 'config.n_heads'"),
+        ("config.activation=SILU", "this is one of GELU, RELU, not 'SILU'"),
+        ("config.attention.n_head=two", "this is a whole number, not 'two'"),
+    ):
+        assert says in run(tmp_path, "setup", "gpt.py:GPT", "--set", wrong, code=2)
     values = ("config.vocab_size=64", "config.n_layer=3", "config.activation=RELU", "config.attention.bias=false")
     run(tmp_path, "setup", "gpt.py:GPT", "--set", "idx=int64[2,8]", *(part for v in values for part in ("--set", v)))
     assert config_of(tmp_path, "gpt") == {

@@ -179,3 +179,14 @@ def test_a_named_dimension_is_asked_for_at_once(folder: Path) -> None:  # R10
     assert "whole number" in text
     args = [{"kind": "tensor", "shape": [2, 7], "dtype": "float32"}]
     assert profiles(folder)["net"]["inputs"] == {"args": args, "kwargs": {}}
+
+
+def test_a_setup_file_that_is_a_link_out_of_the_folder_is_not_written(folder: Path, tmp_path: Path) -> None:  # R9
+    outside = tmp_path.parent / f"{tmp_path.name}.toml"
+    outside.write_text("version = 1\n")
+    (folder / "tensorviz.toml").symlink_to(outside)
+    done = run(folder, "model.py:net", "--set", "x=float32[2,3]")
+    assert done.returncode == 3
+    assert f"it is a link to {outside}, outside of the folder" in done.stderr
+    assert "Put a file in the place of the link" in done.stderr
+    assert outside.read_text() == "version = 1\n"

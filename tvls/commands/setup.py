@@ -246,7 +246,7 @@ def _find(form: ts.SetupForm, name: str) -> str | None:
     own, dot, rest = name.partition(".")
     named = [field.key for field in form.fields if not field.parent and field.label == own]
     if len(named) == 1:
-        return _inside(form, named[0], rest) or f"{named[0]}{dot}{rest}"
+        return _inside(form, named[0], rest)
     if len(named) > 1:
         raise TvlsError(
             "setupInvalid", f"{own!r} may mean {' or '.join(named)}.", f"Write --set {named[0]}{dot}{rest}=VALUE."
@@ -258,13 +258,16 @@ def _find(form: ts.SetupForm, name: str) -> str | None:
 
 
 def _inside(form: ts.SetupForm, key: str, rest: str) -> str | None:
-    """The key of a part of a field, by the labels that lead there."""
-    found: str | None = key
-    for label in rest.split(".") if rest else ():
-        found = next((field.key for field in form.fields if field.parent == found and field.label == label), None)
-        if found is None:
-            return None
-    return found
+    """The key of what `rest` leads to below a field; None for a field that an object has not."""
+    keys = [field.key for field in form.fields]
+    for part in rest.split(".") if rest else ():
+        if any(other.startswith(f"{key}.fields.") for other in keys):
+            key = f"{key}.fields.{part}"
+            if re.sub(r"(\[\d+\])+$", "", key) not in keys:  # items may be new
+                return None
+        else:
+            key = f"{key}.{part}"
+    return key
 
 
 def _names(form: ts.SetupForm) -> list[str]:

@@ -198,7 +198,9 @@ def _typed(state: State, name: str, key: Key, text: str) -> Any:
     options = {} if field is None else {option.text: option.value for option in field.options}
     if kind not in {"string", "dtype"} and text.strip() in options:
         return deepcopy(options[text.strip()])
-    if kind == "choice" and not all(isinstance(value, str) for value in options.values()):
+    if field is not None and kind == "choice" and field.group in {"init", "inputs"} and len(key) > 2:
+        if not text.lstrip().startswith("{"):  # a table may say the same
+            raise TextError(f"this is one of {', '.join(options)}, not {text.strip()!r}", "Choose one of them.")
         kind = "value"
     return read_text(text, kind, optional=name in builder.optional)
 
