@@ -15,14 +15,8 @@ from tests.vscode.code_server import EXTENSION, TRUSTED, server_settings, stand_
 from tests.vscode.window import freshness, lens, panel, patient
 
 
-@pytest.mark.parametrize(
-    ("installed", "use_newer"),
-    [(["python"], None), (["python", "environments"], True), (["python", "environments"], False)],
-    ids=["python", "environments", "environments off"],
-)
-def test_the_selection_of_the_python_extension(
-    page: Page, tmp_path: Path, models_python: str, installed: list[str], use_newer: bool | None
-) -> None:
+@pytest.mark.parametrize("newer", [False, True], ids=["ms-python.python", "ms-python.vscode-python-envs"])
+def test_the_selection_of_the_python_extension(page: Page, tmp_path: Path, models_python: str, newer: bool) -> None:
     patient(page)
     folder = tmp_path / "sample"
     shutil.copytree(EXTENSION / "media" / "sample", folder)
@@ -34,9 +28,8 @@ def test_the_selection_of_the_python_extension(
     select(models_python)
     settings: dict[str, Any] = {**server_settings(models_python), **TRUSTED}
     del settings["tvls.interpreter"]
-    if use_newer is not None:
-        settings["python.useEnvironmentsExtension"] = use_newer
-    packages = [stand_in(name, tmp_path) for name in installed]
+    settings["python.useEnvironmentsExtension"] = newer  # both are installed, as usual; off, the newer one has no API
+    packages = [stand_in(name, tmp_path) for name in ("python", "environments")]
     with vscode(tmp_path / "vscode", settings, others=packages) as editor:
         page.goto(editor.url(folder, opened=folder / "model.py"))
         lens(page).first.click()
