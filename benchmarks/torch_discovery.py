@@ -1,4 +1,4 @@
-"""Whether reading finds the same modules as importing does, in timm, torchvision and vit-pytorch.
+"""Whether reading finds the same modules as importing does, in timm, torchvision, vit-pytorch, einops and transformers.
 
 Usage: python benchmarks/torch_discovery.py PYTHON, the one of benchmarks/torch_models.py. Ends with 1 where a class is
 missed, or found and none.
@@ -14,7 +14,7 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 from typing import Any
 
-PACKAGES = ("timm", "torchvision", "vit_pytorch")
+PACKAGES = ("timm", "torchvision", "vit_pytorch", "einops", "transformers")
 
 IMPORTED = """
 import importlib, inspect, json, os, pkgutil, sys, torch

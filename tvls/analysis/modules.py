@@ -219,6 +219,8 @@ def find_module(files: Files, search: SearchPath, name: str, asked: set[str]) ->
         entry = _entry(files, place, first, asked)
         if entry is None or (first == "jax" and _is_library_source(files, os.path.dirname(entry))):
             continue
+        if first in LIBRARIES and _is_package(files, place, asked):
+            continue  # a module of a package, which nobody imports without the package: `layers/torch.py`
         if not entry.endswith(".py"):
             # A folder without `__init__.py` gives way to any regular package, an installed library among them.
             namespace = namespace or (entry if first not in LIBRARIES else None)
@@ -228,6 +230,12 @@ def find_module(files: Files, search: SearchPath, name: str, asked: set[str]) ->
         return _descend(files, entry, rest, asked), True
     found = _descend(files, namespace, rest, asked) if namespace else None
     return found, found is not None
+
+
+def _is_package(files: Files, folder: str, asked: set[str]) -> bool:
+    init = os.path.join(folder, INIT)
+    asked.add(init)
+    return files.is_file(init)
 
 
 def _descend(files: Files, module: str, rest: Sequence[str], asked: set[str]) -> str | None:
