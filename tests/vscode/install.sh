@@ -28,4 +28,4 @@ for agents in @github/copilot-sdk @microsoft/mxc-sdk @vscode/sandbox-runtime @de
 done
 "${NPM[@]}" install --omit=dev
 cp "$HERE/spdlog.js" node_modules/@vscode/spdlog/index.js # else it would have to be built
-"$PREFIX/node/node" "$PREFIX/node_modules/code-server/out/node/entry.js" --version > "$PREFIX/version"
+XDG_CONFIG_HOME="$PREFIX/config" XDG_DATA_HOME="$PREFIX/data" "$PREFIX/node/node" "$PREFIX/node_modules/code-server/out/node/entry.js" --version > "$PREFIX/version"
