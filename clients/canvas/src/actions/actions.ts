@@ -202,9 +202,12 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
       if (lasting) return;
       markTimer = setTimeout(() => store.set({ changed: new Set(), changes: "" }), MARK_MS);
     } catch (error) {
-      // The new graph is there all the same; what changed in it cannot be told, as where the capture before is gone.
+      // The new graph is there all the same; what changed in it cannot be told.
       if (error instanceof HostLost) return;
-      store.set({ said: `What changed is not known: ${describe(error).message}` });
+      const { kind, message } = describe(error);
+      // A server that was started again knows nothing of the capture before: only who asked has to hear of it.
+      if (kind === "captureGone" && !lasting) return;
+      store.set({ said: `What changed is not known: ${message}` });
     }
   }
 
