@@ -47,7 +47,8 @@ def test_an_outline_says_what_ran_and_what_was_measured(tmp_path: Path, torch_py
     assert "torch.nn.functional.linear" in text
     assert "linear: operators that ran" in text
     assert "not reported as executed" not in text
-    assert "activation statistics" in text.partition("unavailable:")[2].splitlines()[0]
+    assert "activation_statistics: measured on request: the forward runs once more" in text
+    assert "output_bytes:" not in text, "it is measured"
     document = json.loads((tmp_path / "tagger.json").read_text())
     made = [value for value in document["values"] if value["role"] == "intermediate"]
     assert all("bytes" in value for value in made)

@@ -37,6 +37,7 @@ _NOTES_WITH_NAME = {
     "updates_lost": "what {0} writes to {1} is lost, for JAX gives it a copy: return it, or use nnx.jit and its like",
 }
 _EVIDENCE = {"inferred": "inferred from a trace, in which nothing is computed", "measured": "measured in a run"}
+_ON_REQUEST = "measured on request"
 _UNAVAILABLE = {"output_bytes": "measured output bytes", "source_edit_recipes": "source-edit recipes"}
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 _PHASES = {
@@ -230,8 +231,10 @@ def _origin(capture: Capture) -> list[str]:
     if any(value.get("weakType") for part in (capture, *capture["bodies"]) for value in part["values"]):
         lines.append("*: a weak type, which takes on the dtype of what it is combined with")
     if capture["unavailable"]:
-        names = sorted(_UNAVAILABLE.get(what, what.replace("_", " ")) for what in capture["unavailable"])
+        costs = {what: text for what, text in capture["unavailable"].items() if text.startswith(_ON_REQUEST)}
+        names = sorted(_UNAVAILABLE.get(what, what.replace("_", " ")) for what in capture["unavailable"].keys() - costs)
         lines.append(f"unavailable: {', '.join(names)}")
+        lines += [f"{what}: {text}" for what, text in sorted(costs.items())]
     files = ", ".join(source["path"] for source in capture["sources"]) or "none in the workspace"
     return [*lines, f"sources: {files}", f"capture: {capture['captureId']}"]
 
