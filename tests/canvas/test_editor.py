@@ -14,7 +14,7 @@ from playwright.async_api import async_playwright, expect
 from tests.canvas.daemon import MODEL, small_model
 from tests.canvas.page import Page
 from tests.lsp import profiles
-from tests.lsp.client import LspClient, error
+from tests.lsp.client import NO_ANSWER, LspClient, error
 
 SETUP = """\
 version = 1
@@ -252,6 +252,42 @@ async def test_a_page_says_what_became_of_its_first_trace(place: Place) -> None:
             state = await page.attach()
             assert state["error"]["data"]["kind"] == "traceFailed"
             assert "phase" not in state
+        assert len(client.of("window/showDocument")) == 1
+
+
+async def test_an_editor_that_does_not_say_whether_it_opened_a_page(place: Place) -> None:  # R28
+    """A page that is open waits for the trace alone; where none opened, people are told where it is."""
+    place.model.write_text(WAITS + MODEL)
+    net = {"uri": place.model.as_uri(), "name": "net"}
+    async with place.editor() as client:
+        client.answers["window/showDocument"] = NO_ANSWER
+        client.open(place.model)
+        asked = client.ask("workspace/executeCommand", {"command": OPEN_NET, "arguments": [net]})
+        address = (await client.wait_for("window/showDocument"))["params"]["uri"]
+        async with Page.visit(address) as page:
+            assert "phase" in await page.attach()
+            (place.folder / "go").touch()
+            await asked.result()
+            assert "capture" in await outcome(page)
+        await client.execute(OPEN_NET, net)
+        message = (await client.wait_for("window/showMessage"))["params"]["message"]
+        assert address.partition("?")[0] in message
+        assert len(client.of("window/showDocument")) == 2
+
+
+async def test_a_page_opens_once_for_requests_that_come_one_upon_the_other(place: Place) -> None:  # R28
+    """Also before the browser has come, which may take it seconds."""
+    place.model.write_text(WAITS + MODEL)
+    call = {"command": OPEN_NET, "arguments": [{"uri": place.model.as_uri(), "name": "net"}]}
+    async with place.editor() as client:
+        client.open(place.model)
+        asked = [client.ask("workspace/executeCommand", call) for _ in range(2)]
+        await client.wait_for("window/showDocument")
+        (place.folder / "go").touch()
+        for one in asked:
+            await one.result()
+        await client.ask("workspace/executeCommand", call).result()
+        await client.settle()
         assert len(client.of("window/showDocument")) == 1
 
 

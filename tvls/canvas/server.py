@@ -39,6 +39,8 @@ MESSAGE_BYTES: Final = 1 << 20
 LOOK_SECONDS: Final = 1.0
 """How often captures on a page are compared with their sources, where nobody tells of changes."""
 CLOSE_SECONDS: Final = 1
+COMING_SECONDS: Final = 5.0
+"""How long a browser that was asked to open a page is waited for, before it is asked again."""
 
 ShowSource = Callable[[t.Location], Awaitable[bool]]
 Key = tuple[object, ...]
@@ -51,6 +53,8 @@ class Page:
     id: str
     state: p.CanvasState
     connections: set[Connection] = field(default_factory=set[Connection])
+    invitation: tuple[asyncio.Future[bool], float] | None = None
+    """Whether a browser is to open the page, and when it was asked; until one comes."""
 
 
 class CanvasServer:
@@ -140,6 +144,20 @@ class CanvasServer:
         page = self._pages[_key(params)]
         return f"http://127.0.0.1:{self.port}{http.GRAPH}{page.id}?token={self._admission.issue()}"
 
+    def invitation(self, params: t.OpenParams, invite: Callable[[], Awaitable[bool]]) -> asyncio.Future[bool]:
+        """Of a browser to the page of a request that `tell` heard of. Requests that come one upon the other share it:
+        a page opens once, be the browser as slow as it may.
+        """
+        page = self._pages[_key(params)]
+        now = asyncio.get_running_loop().time()
+        if page.invitation is not None:
+            asked, when = page.invitation
+            refused = asked.done() and not asked.result()
+            if not refused and now - when < COMING_SECONDS:
+                return asked
+        page.invitation = asyncio.ensure_future(invite()), now
+        return page.invitation[0]
+
     def knows(self, params: t.OpenParams) -> bool:
         return _key(params) in self._pages
 
@@ -176,6 +194,7 @@ class CanvasServer:
             connection.page.connections.discard(connection)
         connection.page = page
         page.connections.add(connection)
+        page.invitation = None
         capture = page.state.capture and self.session.info_if_open(page.state.capture.capture_id)
         error = page.state.error
         untrusted = error is not None and error.data is not None and error.data.kind == "notTrusted"

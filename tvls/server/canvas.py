@@ -27,6 +27,9 @@ SHOWN_ON_ERROR: Final = frozenset({"setupRequired", "setupInvalid"})
 
 CANCELLED: Final = Outcome(error=p.OpenError(code=REQUEST_CANCELLED, message="The trace was cancelled."))
 
+ANSWER_SECONDS: Final = 10.0
+"""How long an editor may take to say whether it opened a page, before people are told where the page is."""
+
 _FORWARDS: Final = ("Visual Studio Code", "VSCodium", "Cursor", "Windsurf", "code-server")
 """Editors whose screen is elsewhere and which open addresses there, through a tunnel of their own."""
 
@@ -63,11 +66,14 @@ class Showing:
         """The trace is in `phase`. A browser needs its time to open a page, which is that of the trace, then."""
         if not self._in_page or phase == "environment":  # a capture that is fresh comes next, or what keeps it from
             return
-        canvas(self._server).tell(self._params, Outcome(phase=phase))
+        here = canvas(self._server)
+        here.tell(self._params, Outcome(phase=phase))
         if self._invited is None:
-            self._invited = asyncio.ensure_future(self._invite())
+            self._invited = here.invitation(self._params, self._invite)
 
     def ended(self, outcome: Outcome, error: TvlsError | None = None) -> None:
+        if self._in_page:  # whatever becomes of the editor's answer, a page that is there does not wait for it
+            canvas(self._server).tell(self._params, outcome)
         if not self._mute:
             # Not awaited: some editors wait for the command's answer before they can show anything.
             self._server.protocol.run_in_background(self._show(outcome, error), "showing a graph")
@@ -88,9 +94,8 @@ class Showing:
             return False
 
     async def _show(self, outcome: Outcome, error: TvlsError | None) -> None:
-        opened = self._invited is not None and await self._invited
         if self._in_page:
-            await self._show_page(outcome, error, opened)
+            await self._show_page(outcome, error)
             return
         if self._server.settings.show == "canvas":
             message = f"The canvas is not built: {files.STATIC} is empty. Run `make canvas`."
@@ -100,21 +105,27 @@ class Showing:
         elif error is not None:
             await offer_draft(self._server, self._params, error)
 
-    async def _show_page(self, outcome: Outcome, error: TvlsError | None, opened: bool) -> None:
+    async def _show_page(self, outcome: Outcome, error: TvlsError | None) -> None:
         server, capture = self._server, outcome.capture
         here = canvas(server)
-        watched = here.tell(self._params, outcome)
+        opened = False if self._invited is None else await _answer(self._invited)
         if opened:
             return
         what = describe(capture) if capture is not None else error.message if error is not None else ""
-        if watched:
+        if here.is_watched(self._params):
             where = "It is in the page that your browser has open."
-            if error is None:
+            if opened is None:  # it opened the page and says nothing of it
+                pass
+            elif error is None:
                 server.show(lsp.MessageType.Info, f"{what}. {where}")
             elif told_in_the_page(server, error):
                 server.show(lsp.MessageType.Warning, f"{what} {where}")
             return
         if error is not None and error.kind not in SHOWN_ON_ERROR:
+            return
+        if opened is False:
+            opened = await _answer(here.invitation(self._params, self._invite))
+        if opened or here.is_watched(self._params):
             return
         try:
             address = await here.address(self._params)
@@ -123,10 +134,15 @@ class Showing:
             if capture is not None:
                 await show_outline(server, capture)
             return
-        if not (_opens_addresses(server) and await show_uri(server, address, external=True)):
-            tunnel = forwarding(address)
-            first = f" First, on the machine that you sit at: {tunnel}" if tunnel else ""
-            server.show(lsp.MessageType.Info, f"{what}. Open it in a browser: {address}{first}")
+        tunnel = forwarding(address)
+        first = f" First, on the machine that you sit at: {tunnel}" if tunnel else ""
+        server.show(lsp.MessageType.Info, f"{what}. Open it in a browser: {address}{first}")
+
+
+async def _answer(invited: asyncio.Future[bool]) -> bool | None:
+    """None where the editor does not answer."""
+    done, _ = await asyncio.wait({invited}, timeout=ANSWER_SECONDS)
+    return invited.result() if done else None
 
 
 def _opens_addresses(server: Server) -> bool:
