@@ -35,6 +35,7 @@ class GPTConfig:
     n_embd: int = 32
     activation: Activation = Activation.GELU
     attention: Attention = field(default_factory=lambda: Attention(n_head=2))
+    größe: int = 1
 """,
     "gpt.py": """\
 import torch
@@ -117,7 +118,13 @@ def test_a_pytorch_model_with_a_dataclass(tmp_path: Path, torch_python: str) -> 
         ("config.attention.n_head=two", "this is a whole number, not 'two'"),
     ):
         assert says in run(tmp_path, "setup", "gpt.py:GPT", "--set", wrong, code=2)
-    values = ("config.vocab_size=64", "config.n_layer=3", "config.activation=RELU", "config.attention.bias=false")
+    values = (
+        "config.vocab_size=64",
+        "config.n_layer=3",
+        "config.activation=RELU",
+        "config.attention.bias=false",
+        "config.größe=2",
+    )
     run(tmp_path, "setup", "gpt.py:GPT", "--set", "idx=int64[2,8]", *(part for v in values for part in ("--set", v)))
     assert config_of(tmp_path, "gpt") == {
         "kind": "object",
@@ -127,6 +134,7 @@ def test_a_pytorch_model_with_a_dataclass(tmp_path: Path, torch_python: str) -> 
             "n_layer": 3,
             "activation": {"kind": "enum", "class": "settings:Activation", "member": "RELU"},
             "attention": {"kind": "object", "class": "settings:Attention", "fields": {"n_head": 2, "bias": False}},
+            "größe": 2,
         },
     }
     graph = json.loads(run(tmp_path, "trace", "gpt.py:GPT", "--python", torch_python, "--trust", "--json"))

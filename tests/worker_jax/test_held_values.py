@@ -38,6 +38,16 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "inputs.args[1].class",
         "the workspace has no module 'fractions'",
     ),
+    "package": (
+        of("scaled", X, {"kind": "object", "class": "antigravity.sky:Sky", "fields": {}}),
+        "inputs.args[1].class",
+        "the workspace has no module 'antigravity.sky'",
+    ),
+    "imported": (
+        of("scaled", X, {"kind": "enum", "class": "held_values:HTTPStatus", "member": "OK"}),
+        "inputs.args[1].class",
+        "HTTPStatus is a class of http, not of the workspace",
+    ),
 }
 REQUESTS = {
     "linen": of("Linen", X, config=CONFIG),

@@ -21,6 +21,7 @@ from tvls.protocol.errors import TvlsError
 from tvls.session import Session
 from tvls.settings import Settings
 from tvls.setup.form import is_question
+from tvls.setup.keys import show_key
 from tvls.setup.placeholders import UNKNOWN
 from tvls.setup.read import SETUP_FILE
 from tvls.uris import to_path, to_uri
@@ -254,7 +255,7 @@ def _find(form: ts.SetupForm, name: str) -> str | None:
     more = [group.id for group in form.groups if group.more]
     if re.match(r"(init|inputs)\.", name):
         return name
-    return f"{more[0]}.kwargs.{name}" if len(more) == 1 and own.isidentifier() else None
+    return _inside(form, f"{more[0]}.kwargs.{_quoted(own)}", rest) if len(more) == 1 and own.isidentifier() else None
 
 
 def _inside(form: ts.SetupForm, key: str, rest: str) -> str | None:
@@ -262,12 +263,18 @@ def _inside(form: ts.SetupForm, key: str, rest: str) -> str | None:
     keys = [field.key for field in form.fields]
     for part in rest.split(".") if rest else ():
         if any(other.startswith(f"{key}.fields.") for other in keys):
-            key = f"{key}.fields.{part}"
+            key = f"{key}.fields.{_quoted(part)}"
             if re.sub(r"(\[\d+\])+$", "", key) not in keys:  # items may be new
                 return None
         else:
-            key = f"{key}.{part}"
+            key = f"{key}.{_quoted(part)}"
     return key
+
+
+def _quoted(part: str) -> str:
+    """As a part of a key: `größe[0]` → `"größe"[0]`."""
+    name, bracket, items = part.partition("[")
+    return part if name.startswith('"') else f"{show_key((name,))}{bracket}{items}"
 
 
 def _names(form: ts.SetupForm) -> list[str]:

@@ -104,15 +104,10 @@ def find_class(places: Places, roots: List[str], name: str, key: str) -> "type[A
     """The dataclass, named tuple or enumeration that `module:qualname` names. SetupFault where it is none of the
     workspace's own."""
     module, _, qualname = name.partition(":")
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):  # no such package, or a module without a spec
-        spec = None
-    if spec is None or spec.origin is None or places.workspace_path(spec.origin) is None:
+    origin = _own_module(places, module)
+    if origin is None:
         raise SetupFault("setup", f"the workspace has no module {module!r}", key)
-    value: Any = load_file(spec.origin, roots)
-    for part in qualname.split("."):
-        value = getattr(value, part, None)
+    value = _attribute(load_file(origin, roots), qualname)
     if not isinstance(value, type):
         raise SetupFault("setup", f"{module} has no class {qualname!r}", key)
     named = issubclass(cast("type[Any]", value), tuple) and hasattr(cast("Any", value), "_fields")
@@ -120,7 +115,37 @@ def find_class(places: Places, roots: List[str], name: str, key: str) -> "type[A
     if not (named or issubclass(found, enum.Enum) or dataclasses.is_dataclass(found)):
         message = f"{qualname} is no dataclass, named tuple or enumeration; a factory can make an object of it"
         raise SetupFault("setup", message, key)
-    return cast("type[Any]", found)
+    own = cast("type[Any]", found)
+    home = sys.modules.get(own.__module__)
+    if _attribute(home, own.__qualname__) is own and not _is_own(places, file_of(home)):
+        message = f"{qualname} is a class of {own.__module__}, not of the workspace; a factory can make an object of it"
+        raise SetupFault("setup", message, key)
+    return own
+
+
+def _attribute(value: Any, path: str) -> Any:
+    for part in path.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+def _own_module(places: Places, name: str) -> Optional[str]:
+    """The file of a module of the workspace. Nothing else is imported, the packages around it included."""
+    parts = name.split(".")
+    for length in range(1, len(parts) + 1):
+        try:
+            spec = importlib.util.find_spec(".".join(parts[:length]))  # imports what is around it
+        except (ImportError, ValueError):  # no such package, or a module without a spec
+            return None
+        if spec is None or not (spec.origin is None or _is_own(places, spec.origin)):
+            return None
+        if length == len(parts):
+            return spec.origin
+    return None
+
+
+def _is_own(places: Places, filename: Optional[str]) -> bool:
+    return filename is not None and places.workspace_path(filename) is not None
 
 
 def load_file(filename: str, roots: List[str]) -> ModuleType:

@@ -2,6 +2,7 @@
 
 import enum
 from dataclasses import dataclass, field
+from http import HTTPStatus  # noqa: F401
 from typing import NamedTuple
 
 import jax
