@@ -241,3 +241,15 @@ def test_only_the_lines_of_a_profile_change_wherever_they_are(text: str) -> None
     others = {name: table for name, table in tomllib.loads(text)["profiles"].items() if name != "a"}
     assert {name: table for name, table in tomllib.loads(after)["profiles"].items() if name != "a"} == others
     assert len(changed_lines(text, after)) <= 2
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_comments_above_a_header_outlive_the_table_before_it(newline: str) -> None:  # R9
+    text = STYLES["headers"].replace("\n[profiles.p.inputs]", "# what it is\n\n# called with\n[profiles.p.inputs]")
+    text = (text + "\n# of the next one\n[profiles.q]\nmodel = 'm:g' # the end\n").replace("\n", newline)
+    made = edited(text, "p", lambda table: table.update(init={"factory": {"file": "f.py", "callable": "make"}}))
+    assert newline.join(("# what it is", "", "# called with", "[profiles.p.inputs]")) in made
+    emptied = edited(made, "p", lambda table: table.pop("inputs"))
+    assert emptied.endswith(newline.join(("", "# of the next one", "[profiles.q]", "model = 'm:g' # the end", "")))
+    alone = edited("version = 1\n" + STYLES["headers"] + "# at the end", "p", lambda table: table.pop("inputs"))
+    assert alone.endswith("\n# at the end")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, cast
 
 import tomlkit
@@ -26,10 +29,45 @@ def replaced(body: str, name: str, table: dict[str, Any], *, anew: bool = False)
             _update(profiles[name], table)
         else:
             profiles[name] = _item(table, profiles)
-        text = tomlkit.dumps(document)
+        text = _with_comments(body, tomlkit.dumps(document))
     except (TOMLKitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return None  # its caller says so
     return text.replace("\r\n", "\n").replace("\n", "\r\n") if is_crlf(body) else text
+
+
+def _with_comments(before: str, after: str) -> str:
+    """Comments above a header go with it; to tomlkit they are the end of the table before, and leave with that one."""
+    lost = Counter(_comments(before))
+    lost.subtract(_comments(after))
+    if not any(count > 0 for count in lost.values()):
+        return after
+    above: dict[str, list[str]] = {}
+    for gap, line in _gaps(before):
+        above[line.strip()] = [] if line.strip() in above else gap
+    text = ""
+    for gap, line in _gaps(after):
+        wanted = above.get(line.strip(), []) if not line or line.lstrip().startswith("[") else []
+        if any(lost[kept.strip()] > 0 for kept in wanted if kept.strip()):
+            end = "\n" if text and not text.endswith("\n") else ""
+            gap = [end, *(kept for kept in gap if kept.strip() and kept not in wanted), *wanted]
+        text += "".join(gap) + line
+    return text
+
+
+def _gaps(text: str) -> Iterator[tuple[list[str], str]]:
+    """Every line that says something, with the comments and empty lines above it; the last is an empty one."""
+    gap: list[str] = []
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+        if not line.strip() or line.lstrip().startswith("#"):
+            gap.append(line)
+        else:
+            yield gap, line
+            gap = []
+    yield gap, ""
+
+
+def _comments(text: str) -> list[str]:
+    return [line.strip() for gap, _ in _gaps(text) for line in gap if line.strip()]
 
 
 def _drop_changed(container: Any, wanted: dict[str, Any]) -> None:
