@@ -6,6 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tvls.analysis.types import Enumeration, FoundTarget, NamedType, Parameter, Record
 from tvls.protocol.types_setup import SetupChange, SetupField
@@ -198,3 +199,19 @@ def test_a_required_field_that_lacks_is_missing() -> None:  # R9
     wanted, found = missing(target(CONFIG), profile)
     assert found == []
     assert [(item.key, item.required) for item in wanted] == [(f"{FIELDS}.width", True)]
+
+
+def test_a_field_may_have_any_name() -> None:  # R9, R10
+    """`kind`, `items` and `shape` of a class of the workspace say nothing of the setup's own tables."""
+    layer = parameter("layer", "Layer", None, Layer="c:Layer")
+    record = Record([parameter("kind", "str"), parameter("items", "int"), parameter("shape", "str", '"?"')])
+    found = replace(target(layer), types={**TYPES, "c:Layer": record})
+    at = "init.kwargs.layer.fields"
+    for kind in ("tensor", "dict", "tuple", "ask", "none", "object"):
+        form = changed(drafted(found), (f"{at}.kind", kind), (f"{at}.items", "3"), (f"{at}.shape", "?n"))
+        assert form.complete, (form.problems, [field for field in form.fields if field.error])
+        profile = read_setup(edit_profile("", "net", form.setup)).profiles["net"]
+        assert profile.init.kwargs["layer"]["fields"] == {"kind": kind, "items": 3, "shape": "?n"}
+        assert missing(found, profile) == ([], [])
+    named = changed(drafted(target(parameter("kind", "str"))), ("init.kwargs.kind", "tensor"))
+    assert named.complete

@@ -9,6 +9,8 @@ from tvls.setup.placeholders import ask, is_ask
 
 _TENSOR_KEYS: Final = frozenset({"shape", "dtype", "requires_grad", "generator"})
 _LONGEST_LIST: Final = 1000
+_OF_NAMES: Final = {"fields": "object", "items": "dict"}
+"""Keys under which a value has others by their names, and the value's kind."""
 
 
 def set_value(table: dict[str, Any], key: Key, value: Any) -> None:
@@ -49,16 +51,17 @@ def _item(container: Any, part: str | int) -> Any:
     return None
 
 
-def _replace(container: Any, at: Key, rest: Key, value: Any) -> Any:
-    """`container` with `value` at `rest`; a new container where there was none."""
+def _replace(container: Any, at: Key, rest: Key, value: Any, *, of_names: bool = False) -> Any:
+    """`container` with `value` at `rest`; a new container where there was none. `of_names`: a `kind` in it is one."""
     if not rest:
         return value
     part = rest[0]
-    if container is None or is_ask(container):
+    if container is None or (is_ask(container) and not of_names):
         if isinstance(part, int):
             container = []
         else:
-            tensor = part in _TENSOR_KEYS and len(at) > 2  # below `inputs.args[0]`, not a parameter of that name
+            # Below `inputs.args[0]`, and no parameter or field of that name.
+            tensor = part in _TENSOR_KEYS and len(at) > 2 and not of_names
             container = {"kind": "tensor"} if tensor else {}
     if isinstance(container, dict) and isinstance(part, str):
         table = cast("dict[str, Any]", container)
@@ -67,7 +70,8 @@ def _replace(container: Any, at: Key, rest: Key, value: Any) -> Any:
         elif part == "factory" and len(at) == 1:
             table.pop("args", None)
             table.pop("kwargs", None)
-        table[part] = _replace(table.get(part), (*at, part), rest[1:], value)
+        names = table.get("kind") == _OF_NAMES.get(part, ...) or (part == "kwargs" and len(at) == 1)
+        table[part] = _replace(table.get(part), (*at, part), rest[1:], value, of_names=names)
         return table
     if isinstance(container, list) and isinstance(part, int):
         items = cast("list[Any]", container)

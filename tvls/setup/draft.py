@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from tvls.setup.annotations import Hint, hint_of
+from tvls.setup.inside import parts_of
 from tvls.setup.keys import Key, show_key
 from tvls.setup.kinds import ParameterLike
 from tvls.setup.objects import Types, fields_of, make_object, object_in
@@ -192,12 +193,9 @@ def inner_slots(value: Any, key: Key, types: Types) -> Iterator[Slot]:
             at = (*key, "fields", field.name)
             yield Slot(field, at, hint_of(field, types), field.name in fields)
             yield from inner_slots(fields.get(field.name), at, types)
-    elif isinstance(value, dict):
-        for part, item in cast("dict[str, Any]", value).items():
-            yield from inner_slots(item, (*key, part), types)
-    elif isinstance(value, list):
-        for index, item in enumerate(cast("list[Any]", value)):
-            yield from inner_slots(item, (*key, index), types)
+    else:
+        for part, item in parts_of(value):
+            yield from inner_slots(item, (*key, *part), types)
 
 
 def takes_no_init(target: TargetLike) -> bool:

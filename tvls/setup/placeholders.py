@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any, Final, cast
 
-from tvls.setup.keys import Key
+from tvls.setup.inside import arguments_in, walk
 
 UNKNOWN: Final = "?"
 
@@ -34,21 +35,6 @@ def is_open(part: Any) -> bool:
 
 def is_open_shape(shape: Any) -> bool:
     return is_open(shape) or (isinstance(shape, list) and any(is_open(dim) for dim in cast("list[Any]", shape)))
-
-
-def find_asks(value: Any, at: Key) -> Iterator[Key]:
-    """Places of the arguments in a setup value that are placeholders."""
-    match value:
-        case {"kind": "ask"}:
-            yield at
-        case list():
-            for index, item in enumerate(cast("list[Any]", value)):
-                yield from find_asks(item, (*at, index))
-        case dict():
-            for name, item in cast("dict[str, Any]", value).items():
-                yield from find_asks(item, (*at, name))
-        case _:
-            pass
 
 
 def names_in(dimension: Any) -> list[str]:
@@ -92,32 +78,20 @@ def _evaluate(node: ast.expr, known: Mapping[str, int]) -> int:
             raise ValueError("no arithmetic")
 
 
-def resolve_shapes(value: Any, known: Mapping[str, int]) -> Any:
-    """A copy of a setup value in which the named dimensions of every tensor are numbers, as far as they are known."""
-    match value:
-        case list():
-            return [resolve_shapes(item, known) for item in cast("list[Any]", value)]
-        case {"kind": "tensor", "shape": list()}:
-            tensor = cast("dict[str, Any]", value)
-            return {**tensor, "shape": [resolve_dimension(dim, known) for dim in tensor["shape"]]}
-        case dict():
-            return {name: resolve_shapes(item, known) for name, item in cast("dict[str, Any]", value).items()}
-        case _:
-            return value
+def resolve_shapes(table: dict[str, Any], known: Mapping[str, int]) -> dict[str, Any]:
+    """A copy of a profile's table in which the named dimensions of every tensor are numbers, where they are known."""
+    resolved = deepcopy(table)
+    for shape in shapes_in(resolved):
+        shape[:] = [resolve_dimension(dim, known) for dim in shape]
+    return resolved
 
 
-def shapes_in(value: Any) -> Iterator[list[Any]]:
-    """The shape of every tensor in a setup value that has one."""
-    match value:
-        case list():
-            for item in cast("list[Any]", value):
-                yield from shapes_in(item)
-        case {"kind": "tensor"}:
-            shape: Any = cast("dict[str, Any]", value).get("shape")
-            if isinstance(shape, list):
-                yield cast("list[Any]", shape)
-        case dict():
-            for item in cast("dict[str, Any]", value).values():
-                yield from shapes_in(item)
-        case _:
-            pass
+def shapes_in(table: dict[str, Any]) -> Iterator[list[Any]]:
+    """The shape of every tensor in a profile's table that has one."""
+    for at, argument in arguments_in(table):
+        for _, value in walk(argument, at):
+            match value:
+                case {"kind": "tensor", "shape": list()}:
+                    yield cast("list[Any]", value["shape"])
+                case _:
+                    pass

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final, Literal, cast
 
 import msgspec
 
 from tvls.capture.encoding import canonical_json, digest
 from tvls.setup.findings import Finding, describe, did_you_mean, is_error, unknown_keys
+from tvls.setup.inside import walk
 from tvls.setup.keys import Key, show_key
 from tvls.setup.names import is_dotted, name_hint, split_name
-from tvls.setup.placeholders import find_asks, is_open, is_open_shape
+from tvls.setup.placeholders import is_ask, is_open, is_open_shape
 from tvls.setup.schema import CALL, FACTORY, PROFILE, choices
-from tvls.setup.values import check_value, check_values, walk_tensors_in
+from tvls.setup.values import check_value, check_values
 
 Framework = Literal["jax", "torch"]
 
@@ -203,7 +205,7 @@ def incomplete_values(profile: Profile) -> list[Key]:
     """Places, relative to the profile, of what is not stated: shapes and dtypes of tensors, and placeholders."""
     found: list[Key] = []
     for part, call in (("init", profile.init), ("inputs", profile.inputs)):
-        found += _placeholders(call, (part,))
+        found += [key for key, value in _walk(call, (part,)) if is_ask(value)]
         for place, tensor in walk_call(call, (part,)):
             if "shape" not in tensor or is_open_shape(tensor["shape"]):
                 found.append((*place, "shape"))
@@ -212,17 +214,21 @@ def incomplete_values(profile: Profile) -> list[Key]:
     return found
 
 
-def _placeholders(call: Call, at: Key) -> list[Key]:
+def _walk(call: Call, at: Key) -> Iterator[tuple[Key, Any]]:
+    """All values of a call, a factory's included, each with its place."""
     if call.factory is not None:
-        return list(find_asks(call.factory.kwargs, (*at, "factory", "kwargs")))
-    return [*find_asks(call.args, (*at, "args")), *find_asks(call.kwargs, (*at, "kwargs"))]
+        pairs = [((*at, "factory", "kwargs", name), value) for name, value in call.factory.kwargs.items()]
+    else:
+        pairs = [((*at, "args", index), value) for index, value in enumerate(call.args)]
+        pairs += [((*at, "kwargs", name), value) for name, value in call.kwargs.items()]
+    for key, value in pairs:
+        yield from walk(value, key)
 
 
 def walk_call(call: Call, at: Key) -> list[tuple[Key, dict[str, Any]]]:
     """Every tensor among the arguments of `call`, a factory's included, with its place."""
-    if call.factory is not None:
-        return list(walk_tensors_in(call.factory.kwargs, (*at, "factory", "kwargs")))
-    return [*walk_tensors_in(call.args, (*at, "args")), *walk_tensors_in(call.kwargs, (*at, "kwargs"))]
+    tables = [(key, cast("dict[str, Any]", value)) for key, value in _walk(call, at) if isinstance(value, dict)]
+    return [(key, table) for key, table in tables if table.get("kind") == "tensor"]
 
 
 def _no_grad_arrays(call: Call, at: Key) -> list[Finding]:

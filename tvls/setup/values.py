@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 from tvls.setup.dtypes import DType, resolve_dtype
@@ -57,28 +57,6 @@ def check_value(value: Any, at: Key, found: list[Finding], depth: int = 0) -> An
 
 def check_values(table: dict[str, Any], at: Key, found: list[Finding], depth: int = 0) -> dict[str, Any]:
     return {name: check_value(value, (*at, name), found, depth + 1) for name, value in table.items()}
-
-
-def walk_tensors(value: Any, at: Key) -> Iterator[tuple[Key, dict[str, Any]]]:
-    """Every tensor in a canonical value, with its place."""
-    match value:
-        case list():
-            for index, item in enumerate(cast("list[Any]", value)):
-                yield from walk_tensors(item, (*at, index))
-        case {"kind": "tensor"}:
-            yield at, cast("dict[str, Any]", value)
-        case {"kind": "tuple" | "dict", "items": items}:
-            yield from walk_tensors_in(items, (*at, "items"))
-        case dict():
-            yield from walk_tensors_in(cast("dict[str, Any]", value), at)
-        case _:
-            pass
-
-
-def walk_tensors_in(items: list[Any] | dict[str, Any], at: Key) -> Iterator[tuple[Key, dict[str, Any]]]:
-    pairs = enumerate(items) if isinstance(items, list) else items.items()
-    for part, item in pairs:
-        yield from walk_tensors(item, (*at, part))
 
 
 def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: int) -> Any:
