@@ -41,6 +41,8 @@ class FailureReport:
     target: str
     callers: list[tuple[Path, Frame]]
     """Further workspace frames, from the inside out."""
+    current: bool
+    """Whether the code, the setup and the interpreter are those that failed."""
 
 
 def short_message(failure: Failure) -> str:

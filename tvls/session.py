@@ -634,9 +634,16 @@ class Session:
             if line is None:
                 continue
             callers = [(failed.origin.folder / frame["path"], frame) for frame in frames[1:]]
-            message = report_message(failed.failure)
             reports.append(
-                FailureReport(path, moved(frames[0], line), message, failed.error.kind, failed.origin.name, callers)
+                FailureReport(
+                    path=path,
+                    frame=moved(frames[0], line),
+                    message=report_message(failed.failure),
+                    kind=failed.error.kind,
+                    target=failed.origin.name,
+                    callers=callers,
+                    current=self._stale(failed) is None,
+                )
             )
         return reports
 

@@ -264,6 +264,23 @@ async def test_failed_trace_is_on_the_line(place: Place) -> None:  # R22, R35
         moved = await client.wait_for("textDocument/publishDiagnostics", since=seen)
         assert moved["params"]["diagnostics"][0]["range"]["start"] == {"line": 6, "character": 11}
 
+        (earlier,) = moved["params"]["diagnostics"]
+        assert earlier["severity"] == 3, "no error of the code as it is"
+        assert earlier["message"].startswith(diagnostic["message"])
+        assert "before the latest changes" in earlier["message"]
+
+        seen = len(client.received)
+        client.change(uri, broken)  # undone: it is what failed
+        again = await client.wait_for("textDocument/publishDiagnostics", since=seen)
+        assert again["params"]["diagnostics"] == [diagnostic]
+
+        seen = len(client.received)
+        place.model.write_text(MODEL)  # mended on another line, and saved
+        client.change(uri, MODEL)
+        client.save(uri)
+        mended = await client.wait_for("textDocument/publishDiagnostics", since=seen)
+        assert [found["severity"] for found in mended["params"]["diagnostics"]] == [3]
+
         seen = len(client.received)
         client.change(uri, MODEL.replace("return x * by", "return by"))  # the line is gone
         cleared = await client.wait_for("textDocument/publishDiagnostics", since=seen)

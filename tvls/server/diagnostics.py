@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tvls.failures import FailureReport
 
 SOURCE: Final = "tvls"
+_EARLIER: Final = "That was before the latest changes. Open the graph again to see whether it still fails."
 
 
 async def publish(server: Server) -> None:
@@ -64,12 +65,13 @@ def _of_failure(server: Server, report: FailureReport) -> lsp.Diagnostic:
         )
         for path, frame in report.callers
     ]
+    message = f"{report.target}: {report.message}"
     return lsp.Diagnostic(
         range=_lsp_location(_frame_location(server, report.path, report.frame)).range,
-        severity=lsp.DiagnosticSeverity.Error,
+        severity=lsp.DiagnosticSeverity.Error if report.current else lsp.DiagnosticSeverity.Information,
         source=SOURCE,
         code=report.kind,
-        message=f"{report.target}: {report.message}",
+        message=message if report.current else f"{message}\n{_EARLIER}",
         related_information=related if related and server.features.related_information else None,
     )
 
