@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -235,6 +236,30 @@ async def test_a_trace_that_is_cancelled_leaves_no_page_waiting(
             (place.folder / "go").touch()
             await page.get_by_role("button", name="Try again").click()
             await expect(page.get_by_role("treeitem").first).to_be_visible()
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+async def test_no_page_waits_for_a_trace_that_all_have_cancelled(place: Place, order: tuple[int, int]) -> None:
+    """Two requests share the trace; it ends with the second, and its phases are told on behalf of the first."""
+    place.model.write_text(WAITS + MODEL.replace("y =", "import stop; y ="))
+    (place.folder / "stop.py").write_text(WAITS.replace("'go'", "'on'"))
+    call = {"command": OPEN_NET, "arguments": [{"uri": place.model.as_uri(), "name": "net"}]}
+    async with place.editor() as client:
+        client.open(place.model)
+        asked = [client.ask("workspace/executeCommand", call)]
+        async with Page.visit((await client.wait_for("window/showDocument"))["params"]["uri"]) as page:
+            await page.attach()
+            asked.append(client.ask("workspace/executeCommand", call))
+            await asyncio.sleep(0.5)  # nothing tells that it has joined the first
+            asked[order[0]].cancel()
+            assert (await asked[order[0]].error()).code == -32800
+            (place.folder / "go").touch()
+            await page.wait_for(lambda it: it.get("params", {}).get("phase") == "trace")
+            asked[order[1]].cancel()
+            assert (await asked[order[1]].error()).code == -32800
+            state = await page.attach()
+            assert "phase" not in state
+            assert state["error"]["message"] == "The trace was cancelled."
 
 
 async def test_a_page_says_what_became_of_its_first_trace(place: Place) -> None:  # R22

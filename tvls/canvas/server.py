@@ -202,6 +202,11 @@ class CanvasServer:
             error = None  # the code became again what was traced: what failed in between is overcome
         return msgspec.structs.replace(page.state, capture=capture, error=error)
 
+    def awaits(self, params: t.OpenParams) -> bool:
+        """Whether the page of a request to open says that a trace runs."""
+        page = self._pages.get(_key(params))
+        return page is not None and page.state.phase is not None
+
     def is_watched(self, params: t.OpenParams) -> bool:
         """Whether somebody looks at the page of a request to open."""
         page = self._pages.get(_key(params))

@@ -79,8 +79,9 @@ class Showing:
             self._server.protocol.run_in_background(self._show(outcome, error), "showing a graph")
 
     def cancelled(self) -> None:
-        if self._invited is not None:
-            canvas(self._server).tell(self._params, CANCELLED)
+        # Another request may have begun the trace, and was cancelled before.
+        if self._in_page and self._server.canvas is not None and self._server.canvas.awaits(self._params):
+            self._server.canvas.tell(self._params, CANCELLED)
 
     async def _invite(self) -> bool:
         """Whether the editor opens a page for this."""
