@@ -334,7 +334,7 @@ class Session:
         folder = self._home(path, ref.uri)
         found = await self._targets(path)
         target = next((item for item in found.targets if item.name == ref.name), None)
-        target = target or named_definition(path, ref.name, self._text(path) or "", folder, found.targets)
+        target = target or await self._other_definition(folder, path, ref.name, found.targets)
         if target is None:
             names = ", ".join(item.name for item in found.targets)
             raise TvlsError(
@@ -344,6 +344,28 @@ class Session:
                 uri=ref.uri,
             )
         return folder, target
+
+    async def _other_definition(
+        self, folder: Path, path: Path, name: str, found: Sequence[FoundTarget]
+    ) -> FoundTarget | None:
+        """A definition that is no target. TvlsError `targetNotFound` for one that cannot be a model at all."""
+        plain = named_definition(path, name, self._text(path) or "", folder, found)
+        if plain is None:
+            return None
+        with analysis_faults():
+            named = await self.tools.analysis.named(path, name, self.tools.buffers.get(path), self._roots(path))
+        if named.no_model:
+            raise TvlsError(
+                "targetNotFound",
+                f"{name} is a class, and no module of Flax, Equinox or PyTorch, so there is nothing to trace.",
+                "Name a module, a function, or a function that calls it.",
+                uri=to_uri(path),
+            )
+        if named.target is None:
+            return plain
+        profiles = profiles_for(self.setup(folder), named.target.module, name)
+        # For PyTorch a function makes the module, and its parameters are not those of the call.
+        return plain if any(profile.framework == "torch" for profile in profiles) else named.target
 
     async def _resolve_profile(self, params: t.OpenParams) -> Request:
         if params.profile is None:

@@ -109,6 +109,15 @@ def test_missing_and_wrong_inputs_are_named(shell: Shell) -> None:  # R10
     assert "net" in shell.trace("model.py:nett", "--input", "x=f32[2,3]", code=1)[1]
 
 
+def test_a_function_that_is_no_target_names_the_inputs_that_lack(shell: Shell) -> None:  # R10
+    (shell.folder / "loss.py").write_text(
+        "def loss(params, batch, *, scale):\n    return (params * batch * scale).sum()\n"
+    )
+    err = shell.trace("loss.py:loss", "--input", "params=f32[2]", code=3)[1]
+    assert "loss needs inputs that nothing gives: batch, scale" in err
+    shell.trace("loss.py:loss", "--input", "params=f32[2]", "--input", "batch=f32[2]", "--input", "scale=2.0")
+
+
 def test_what_lacks_is_stated_with_options(shell: Shell) -> None:  # R10
     err = shell.trace("model.py:add", code=3)[1]
     assert "--input NAME=VALUE" in err

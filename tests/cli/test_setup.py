@@ -98,6 +98,30 @@ def test_a_wrong_value_is_wrong_usage(folder: Path, option: str, message: str) -
     assert not (folder / "tensorviz.toml").exists()
 
 
+def test_a_function_that_is_no_target_is_asked_for_its_arguments(folder: Path) -> None:  # R10
+    (folder / "loss.py").write_text(
+        "import dataclasses\nimport optax\n\n\n"
+        "@dataclasses.dataclass\nclass Weights:\n    decay: float\n    scale: float = 1.0\n\n\n"
+        "class Plain:\n    pass\n\n\n"
+        "def loss_fn(params, weights: Weights, batch):\n    return optax.l2_loss(params, batch)\n"
+    )
+    lacks = run(folder, "loss.py:loss_fn")
+    assert lacks.returncode == 3
+    for text in ("inputs.args[0]", "fields.decay", "inputs.args[2]"):
+        assert text in lacks.stderr
+    assert not (folder / "tensorviz.toml").exists()
+    stated = ("--set", "params=float32[2]", "--set", "weights.decay=0.5", "--set", "batch=float32[2]")
+    assert run(folder, "loss.py:loss_fn", *stated).returncode == 0
+    weights = {"kind": "object", "class": "loss:Weights", "fields": {"decay": 0.5}}
+    array = {"kind": "tensor", "shape": [2], "dtype": "float32"}
+    assert profiles(folder)["loss_fn"]["inputs"] == {"args": [array, weights, array], "kwargs": {}}
+    for name in ("Plain", "Weights"):
+        refused = run(folder, f"loss.py:{name}", "--set", "seed=1")
+        assert refused.returncode == 1
+        assert f"{name} is a class, and no module" in refused.stderr
+    assert list(profiles(folder)) == ["loss_fn"]
+
+
 def test_json_prints_the_form_and_saves_nothing(folder: Path) -> None:
     done = run(folder, "model.py:MLP", "--set", "width=16", "--json")
     form = json.loads(done.stdout)

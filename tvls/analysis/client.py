@@ -33,6 +33,9 @@ from tvls.analysis.types import (
     IndexAnswer,
     IndexRequest,
     Message,
+    Named,
+    NamedAnswer,
+    NamedRequest,
     TargetsAnswer,
     TargetsRequest,
 )
@@ -115,6 +118,18 @@ class Analysis:
         if not isinstance(answer, DeclaredAnswer):
             raise AnalysisError("the analysis process gave another kind of answer")
         return answer.declared
+
+    async def named(self, path: Path, name: str, text: str | None = None, roots: Sequence[Path] = ()) -> Named:
+        """A definition that is no target, by its name. Raises `AnalysisError`."""
+        wire = to_wire(_absolute(path))
+        if text is not None:
+            self._buffers[_absolute(path)] = text
+        folders = [to_wire(_absolute(root)) for root in roots]
+        answer = await self._ask(lambda number: NamedRequest(number, wire, folders, name, _bytes(text)))
+        if not isinstance(answer, NamedAnswer):
+            raise AnalysisError("the analysis process gave another kind of answer")
+        found = answer.named
+        return Named(found.target and _named(found.target), found.no_model)
 
     async def index(self, roots: Sequence[Path], only: Sequence[Path] | None = None) -> list[FoundTarget]:
         """Targets of all files below the workspace folders (or below `only`), by path. Raises `AnalysisError`."""

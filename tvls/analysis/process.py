@@ -36,6 +36,9 @@ from tvls.analysis.types import (
     IndexAnswer,
     IndexRequest,
     Message,
+    Named,
+    NamedAnswer,
+    NamedRequest,
     TargetsAnswer,
     TargetsRequest,
 )
@@ -137,6 +140,15 @@ class _Server:
                     self.send(DeclaredAnswer(message.id, self.workspace.declared(path, roots, message.name)))
                 except Exception as error:  # noqa: BLE001 - one bad file must not end the service of the others
                     self.fail(message.id, error)
+            case NamedRequest():
+                try:
+                    path = from_wire(message.path)
+                    if message.text is not None:
+                        self.workspace.put(path, _text(message.text))
+                    roots = [from_wire(root) for root in message.roots]
+                    self.send(NamedAnswer(message.id, self.workspace.named(path, roots, message.name)))
+                except Exception as error:  # noqa: BLE001 - one bad file must not end the service of the others
+                    self.fail(message.id, error)
             case TargetsRequest():
                 try:
                     path = from_wire(message.path)
@@ -192,6 +204,8 @@ def _escaped(answer: Answer) -> Answer:
             targets = [_escaped_target(target) for target in found.targets]
             errors = [FileError(to_wire(item.path), item.error) for item in found.errors]
             return IndexAnswer(answer.id, Found(targets, errors))
+        case NamedAnswer(named=named):
+            return NamedAnswer(answer.id, Named(named.target and _escaped_target(named.target), named.no_model))
         case Failure() | DeclaredAnswer():
             return answer
 

@@ -12,7 +12,7 @@ from tvls.analysis.facts import Place
 from tvls.analysis.parameters import CALL_METHOD, Texts, init_parameters, method_parameters, parameters
 from tvls.analysis.resolve import Library, Resolver
 from tvls.analysis.scopes import Assigned, Bindings, Called, Class, Function, Scope
-from tvls.analysis.types import FoundTarget, Parameter
+from tvls.analysis.types import FoundTarget, Named, Parameter
 from tvls.capture.document import TargetKind
 
 _KEYWORD = re.compile(rb"(?:async\s+)?(?:def|class)\s+(?=[^\s\\])")
@@ -23,6 +23,29 @@ def targets_of(path: str, scope: Scope, resolver: Resolver, texts: Texts) -> lis
     found = list(_definitions(path, scope.names.values(), resolver, texts))
     unique = {(t.line, t.name): t for t in found}
     return sorted(unique.values(), key=lambda t: (t.line, t.column, t.name))
+
+
+def named_in(path: str, name: str, scope: Scope, resolver: Resolver, texts: Texts) -> Named:
+    """A function or class of the file's top level, be it a target or not."""
+    alternatives = [binding for binding in scope.names.get(name, ()) if isinstance(binding, Function | Class)]
+    if len(alternatives) != 1 or len(scope.names[name]) != 1:
+        return Named()
+    (binding,) = alternatives
+    if binding.path != path:
+        return Named()
+    if isinstance(binding, Class):
+        return Named(no_model=_is_no_model(binding, resolver))
+    return Named(msgspec.structs.replace(_function(binding, texts), discovered=False))
+
+
+def _is_no_model(binding: Class, resolver: Resolver) -> bool:
+    """Whether all bases of a class are known, and none is a module class."""
+    if resolver.kind(binding) is not None:
+        return False
+    if resolver.has_base(binding, known.RECORDS) or resolver.has_base(binding, known.ENUMERATIONS):
+        return True
+    known_bases = all(any(resolver.denotations(base)) for owner in resolver.ancestry(binding) for base in owner.bases)
+    return known_bases and not resolver.has_outside_base(binding)
 
 
 def _definitions(path: str, bindings: Iterable[Bindings], resolver: Resolver, texts: Texts) -> Iterator[FoundTarget]:

@@ -106,6 +106,17 @@ class FileTargets(msgspec.Struct, frozen=True):
     error: ParseError | None = None
 
 
+class Named(msgspec.Struct, frozen=True):
+    """A definition of the module's top level that discovery takes for no model, for someone who names it all the same.
+
+    `target` is None where it is not there, or where only the object itself could say what it takes.
+    """
+
+    target: FoundTarget | None = None
+    no_model: bool = False
+    """It is a class without a module class among its bases: nothing that can be traced."""
+
+
 # --- what a definition declares ---------------------------------------------------------------------------------------
 
 
@@ -203,7 +214,15 @@ class DeclaredRequest(msgspec.Struct, tag="declared", frozen=True):
     text: bytes | None = None
 
 
-Message = TargetsRequest | DeclaredRequest | IndexRequest | Cancel | Buffer | Avoid
+class NamedRequest(msgspec.Struct, tag="named", frozen=True):
+    id: int
+    path: str
+    roots: list[str]
+    name: str
+    text: bytes | None = None
+
+
+Message = TargetsRequest | DeclaredRequest | NamedRequest | IndexRequest | Cancel | Buffer | Avoid
 
 
 class TargetsAnswer(msgspec.Struct, tag="targets", frozen=True):
@@ -221,9 +240,14 @@ class DeclaredAnswer(msgspec.Struct, tag="declared", frozen=True):
     declared: Declared | None
 
 
+class NamedAnswer(msgspec.Struct, tag="named", frozen=True):
+    id: int
+    named: Named
+
+
 class Failure(msgspec.Struct, tag="failure", frozen=True):
     id: int
     message: str
 
 
-Answer = TargetsAnswer | DeclaredAnswer | IndexAnswer | Failure
+Answer = TargetsAnswer | DeclaredAnswer | NamedAnswer | IndexAnswer | Failure

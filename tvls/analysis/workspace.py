@@ -33,8 +33,8 @@ from tvls.analysis.parameters import Texts
 from tvls.analysis.resolve import Resolver
 from tvls.analysis.scopes import Scope, scope_of
 from tvls.analysis.source import Source, SourceError, decode, lines_of, parse
-from tvls.analysis.targets import targets_of
-from tvls.analysis.types import Declared, FileError, FileTargets, Found, FoundTarget, ParseError
+from tvls.analysis.targets import named_in, targets_of
+from tvls.analysis.types import Declared, FileError, FileTargets, Found, FoundTarget, Named, ParseError
 from tvls.printable import printable
 from tvls.reading import UnreadableError, read_source
 
@@ -103,6 +103,10 @@ class Workspace:
     def declared(self, path: str, roots: Sequence[str], name: str) -> Declared | None:
         """What the definition with this qualified name declares; None where the file has none."""
         return _View(self, tuple(roots)).declared(path, name)
+
+    def named(self, path: str, roots: Sequence[str], name: str) -> Named:
+        """The definition with this name where it is no target."""
+        return _View(self, tuple(roots)).named(path, name)
 
     def index(self, roots: Sequence[str], only: Sequence[str] | None = None) -> Iterator[Found]:
         """Targets and errors of every file below the folders, or of `only`: files, and folders to look through.
@@ -305,6 +309,24 @@ class _View:
             found = declared(file.source.lines, name, LineMap(file.source.lines, lines_of(file.text)))
             return None if found is None else msgspec.structs.replace(found, parsed=False)
         finally:
+            self.workspace.announce(IDLE)
+
+    def named(self, path: str, name: str) -> Named:
+        file = self.workspace.file(self.files, path)
+        if file is None or not importable(path):
+            return Named()
+        self.current = file.mark
+        self.workspace.announce(file.mark)
+        try:
+            self.workspace.parsed(path, file)
+            if file.scope is None or file.error is not None:
+                return Named()
+            return named_in(path, name, file.scope, self.resolver, Texts(self.resolver, self.lines))
+        except (RecursionError, MemoryError):
+            traceback.print_exc()
+            return Named()
+        finally:
+            self.current = IDLE
             self.workspace.announce(IDLE)
 
     # --- what can be left unread ---

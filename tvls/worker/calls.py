@@ -25,8 +25,15 @@ def read_call(job: Job, target: object, tensor: MakeTensor, by_position: bool = 
     """
     saved: Dict[str, Any] = job.setup.get("inputs") or {}
     if "factory" in saved:
-        return _bound(_factory_call(job.load_factory(saved["factory"]), target), target, by_position)
-    return _bound(build_call(saved, "inputs", Making(Budget(job.limits), tensor, job.find_class)), target, by_position)
+        call = _factory_call(job.load_factory(saved["factory"]), target)
+    else:
+        call = build_call(saved, "inputs", Making(Budget(job.limits), tensor, job.find_class))
+    given = _bound(call, target, by_position)
+    lacking = _lacking(target, given)
+    if lacking:
+        key = "inputs.factory" if "factory" in saved else "inputs"
+        raise SetupFault("inputs", f"{job.name} needs inputs that nothing gives: {', '.join(lacking)}", key)
+    return given
 
 
 _FORMS = 'return {"args": (x, y), "kwargs": {"flag": True}}, or a mapping of named inputs such as {"x": x, "y": y}'
@@ -96,15 +103,39 @@ def _moved(call: Call, target: object, kinds: Tuple[Any, ...]) -> Given:
 
 def _takes(target: object, call: Call) -> bool:
     """Whether the outermost wrapper, whatever it is around, has parameters for these arguments."""
-    try:
-        signature = inspect.signature(cast("Callable[..., Any]", target), follow_wrapped=False)
-    except (TypeError, ValueError):  # not every callable has a signature
+    signature = _outer_signature(target)
+    if signature is None:
         return True
     try:
         signature.bind(*call.args, **call.kwargs)
     except TypeError:
         return False
     return True
+
+
+def _lacking(target: object, call: Call) -> List[str]:
+    """Parameters of the outermost wrapper that must have a value, and have none."""
+    signature = _outer_signature(target)
+    if signature is None:
+        return []
+    try:
+        bound = signature.bind_partial(*call.args, **call.kwargs).arguments
+    except TypeError:  # more than it takes: the call itself says that best
+        return []
+    return [
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.default is inspect.Parameter.empty
+        and parameter.kind not in _VARIADIC
+        and parameter.name not in bound
+    ]
+
+
+def _outer_signature(target: object) -> Optional[inspect.Signature]:
+    try:
+        return inspect.signature(cast("Callable[..., Any]", target), follow_wrapped=False)
+    except (TypeError, ValueError):  # not every callable has a signature
+        return None
 
 
 def _parameters(target: object) -> List[inspect.Parameter]:
