@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
+import msgspec
 import pytest
-from msgspec.structs import replace
 
 from tvls.analysis.types import Enumeration, FoundTarget, NamedType, Parameter, Record
 from tvls.protocol.types_setup import SetupChange, SetupField
@@ -15,6 +15,7 @@ from tvls.setup.edit import edit_profile
 from tvls.setup.form import Form, State, apply_changes, make_form
 from tvls.setup.read import read_setup
 from tvls.setup.required import missing
+from tvls.setup.texts import inline
 
 
 def parameter(name: str, annotation: str | None = None, default: str | None = None, **names: str) -> Parameter:
@@ -32,7 +33,7 @@ TYPES: dict[str, NamedType] = {
             parameter("parts", "list[Part]", "list()", Part="c:Part"),
         ]
     ),
-    "c:Act": Enumeration(["GELU", "RELU"]),
+    "c:Act": Enumeration(["GELU", "RELU"], {"GELU": "gelu", "RELU": 1}),
     "c:Part": Record([parameter("size", "int", "2"), parameter("bias", "bool", "False")]),
     "c:Node": Record([parameter("value", "int"), parameter("next", "Node", None, Node="c:Node")]),
     "c:Batch": Record([parameter("x", 'Float[Array, "b 3"]'), parameter("y", 'Float[Array, "b"]')]),
@@ -205,7 +206,7 @@ def test_a_field_may_have_any_name() -> None:  # R9, R10
     """`kind`, `items` and `shape` of a class of the workspace say nothing of the setup's own tables."""
     layer = parameter("layer", "Layer", None, Layer="c:Layer")
     record = Record([parameter("kind", "str"), parameter("items", "int"), parameter("shape", "str", '"?"')])
-    found = replace(target(layer), types={**TYPES, "c:Layer": record})
+    found = msgspec.structs.replace(target(layer), types={**TYPES, "c:Layer": record})
     at = "init.kwargs.layer.fields"
     for kind in ("tensor", "dict", "tuple", "ask", "none", "object"):
         form = changed(drafted(found), (f"{at}.kind", kind), (f"{at}.items", "3"), (f"{at}.shape", "?n"))
@@ -215,3 +216,111 @@ def test_a_field_may_have_any_name() -> None:  # R9, R10
         assert missing(found, profile) == ([], [])
     named = changed(drafted(target(parameter("kind", "str"))), ("init.kwargs.kind", "tensor"))
     assert named.complete
+
+
+RELU = {"kind": "enum", "class": "c:Act", "member": "RELU"}
+
+
+def pair(*items: Any) -> dict[str, Any]:
+    return {"kind": "tuple", "items": list(items)}
+
+
+@pytest.mark.parametrize("text", ["RELU", "Act.RELU", "c.Act.RELU", '"RELU"', "1"])
+def test_a_member_is_typed_by_name_or_value(text: str) -> None:  # R10
+    form = changed(drafted(target(CONFIG)), (f"{FIELDS}.width", "8"), (f"{FIELDS}.act", text))
+    assert form.complete
+    assert form.setup["init"]["kwargs"]["config"]["fields"]["act"] == RELU
+
+
+@pytest.mark.parametrize("text", ["SILU", "gelo", "2", "true", "1.0", "[1]"])
+def test_what_is_no_member_is_refused_with_the_members(text: str) -> None:  # R10
+    state = drafted(target(parameter("act", "Act", None, Act="c:Act")))
+    for _ in range(2):  # also where a member stands already
+        field = by_key(changed(state, ("init.kwargs.act", text)))["init.kwargs.act"]
+        assert field.error == f"this is one of GELU, RELU, not {text!r}"
+        assert by_key(changed(state, ("init.kwargs.act", "RELU")))["init.kwargs.act"].error is None
+
+
+def test_a_value_of_two_members_names_none() -> None:  # R10
+    types = TYPES | {"c:Act": Enumeration(["A", "B"], {"A": 1, "B": 1})}
+    found = msgspec.structs.replace(target(parameter("act", "Act", None, Act="c:Act")), types=types)
+    assert by_key(changed(drafted(found), ("init.kwargs.act", "1")))["init.kwargs.act"].error is not None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "wanted"),
+    [
+        ("tuple[int, ...]", "[5, 6]", pair(5, 6)),
+        ("tuple[int, ...]", "(5, 6)", pair(5, 6)),
+        ("tuple[int, ...]", "(5,)", pair(5)),
+        ("tuple[int, int] | None", "[5, 6]", pair(5, 6)),
+        ("int | tuple[int, int]", "[5, 6]", pair(5, 6)),
+        ("int | tuple[int, int]", "5", 5),
+        ("int | list[int] | tuple[int, int]", "[5, 6]", [5, 6]),
+        ("tuple[tuple[int, int], ...]", "[[1, 2], [3, 4]]", pair(pair(1, 2), pair(3, 4))),
+        ("list[tuple[int, int]]", "[[1, 2]]", [pair(1, 2)]),
+        ("dict[str, tuple[int, int]]", "{ a = [1, 2] }", {"a": pair(1, 2)}),
+        ("list[int]", "[5, 6]", [5, 6]),
+        ("list[Act]", '["RELU", 1]', [RELU, RELU]),
+        ("tuple[Act, ...]", '["RELU"]', pair(RELU)),
+    ],
+)
+def test_what_is_typed_becomes_what_the_annotation_takes(annotation: str, text: str, wanted: Any) -> None:  # R10
+    state = drafted(target(parameter("value", annotation, None, Act="c:Act")))
+    form = changed(state, ("init.kwargs.value", text))
+    assert form.complete
+    assert form.setup["init"]["kwargs"]["value"] == wanted
+
+
+def test_an_item_of_a_tuple_becomes_what_its_annotation_takes() -> None:  # R10
+    state = drafted(target(parameter("value", "tuple[tuple[int, int], Act]", None, Act="c:Act")))
+    form = changed(
+        state,
+        ("init.kwargs.value", '[[1, 2], "GELU"]'),
+        ("init.kwargs.value.items[0]", "[3, 4]"),
+        ("init.kwargs.value.items[1]", "RELU"),
+    )
+    assert form.setup["init"]["kwargs"]["value"] == pair(pair(3, 4), RELU)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "says"),
+    [
+        ("Act", "RELU", f"member of Act (GELU, RELU), not the string 'RELU': write {inline(RELU)}"),
+        ("Act | None", 1, "member of Act (GELU, RELU), not the number 1"),
+        ('Literal["pre", "post"]', "foo", 'value is one of "pre", "post", not the string \'foo\''),
+        ("Literal[1, -1]", True, "value is one of 1, -1, not true"),
+        ("tuple[int, ...]", [1], 'value takes a tuple, and this is a list: write { kind = "tuple", items = [1] }'),
+        ("list[tuple[int, int]]", [[1, 2]], "value[0] takes a tuple"),
+    ],
+)
+def test_a_saved_value_of_another_type_is_told_and_not_traced(annotation: str, value: Any, says: str) -> None:  # R9
+    given = {"framework": "jax", "model": "m:Net", "init": {"kwargs": {"value": value}}}
+    profile = read_setup("version = 1\n" + edit_profile("", "net", given).partition("\n")[2]).profiles["net"]
+    (problem,) = missing(target(parameter("value", annotation, None, Act="c:Act")), profile)[1]
+    assert says in problem.message
+    assert problem.key.startswith("profiles.net.init.kwargs.value")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        ("Act | str", "RELU"),
+        ("Literal[-1]", -1),
+        ("Literal[Other.X]", "X"),
+        ("Act | None", {"kind": "none"}),
+        ("tuple[int, ...] | list[int]", [1]),
+        ("Sequence[int]", [1]),
+        ("Act", RELU),
+    ],
+)
+def test_a_saved_value_that_the_annotation_allows_is_not_told(annotation: str, value: Any) -> None:  # R9
+    given = {"framework": "jax", "model": "m:Net", "init": {"kwargs": {"value": value}}}
+    profile = read_setup("version = 1\n" + edit_profile("", "net", given).partition("\n")[2]).profiles["net"]
+    assert missing(target(parameter("value", annotation, None, Act="c:Act")), profile) == ([], [])
+
+
+def test_a_list_for_a_parameter_without_annotation_is_not_told() -> None:  # R9
+    given = {"framework": "jax", "model": "m:Net", "init": {"kwargs": {"value": [1]}}}
+    profile = read_setup("version = 1\n" + edit_profile("", "net", given).partition("\n")[2]).profiles["net"]
+    assert missing(target(parameter("value", None, "(2, 3)")), profile)[1] == []

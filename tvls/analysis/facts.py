@@ -116,7 +116,8 @@ class Assign:
     value: Value
     place: Place
     type: Span | None = None
-    """The expression, where it is one that annotations may use: `Shape = tuple[int, ...]`."""
+    """The expression, where it is one that annotations may use, `Shape = tuple[int, ...]`; in a class, where it is a
+    number or text, which a member of an enumeration may have."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -256,8 +257,10 @@ class _Reader:
             ops.append(Assign(tuple(plain), self.value(value), place, self.type(value)))
 
     def type(self, value: ast.expr | None) -> Span | None:
+        if self.in_class:
+            return self.span(value) if isinstance(value, ast.Constant) else None
         written = isinstance(value, ast.Subscript | ast.BinOp | ast.Name | ast.Attribute)
-        return self.span(value) if written and not self.in_class else None
+        return self.span(value) if written else None
 
     # --- values ---
 

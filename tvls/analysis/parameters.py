@@ -203,8 +203,14 @@ class _Types:
 
     def _read(self, binding: Class) -> NamedType:
         if self.resolver.has_base(binding, known.ENUMERATIONS):
-            assigned = [name for op in binding.fact.body if isinstance(op, Assign) for name in op.names]
-            return Enumeration([name for name in dict.fromkeys(assigned) if not name.startswith("_")])
+            assigned = {
+                name: self.texts.span(binding.path, binding.line, op.type)
+                for op in binding.fact.body
+                if isinstance(op, Assign)
+                for name in op.names
+                if not name.startswith("_")
+            }
+            return Enumeration(list(assigned), _values(assigned))
         return Record(init_parameters(binding, None, self.resolver, self.texts))
 
     def _class(self, path: str, owner: Class | None, word: str) -> str | None:
@@ -245,6 +251,18 @@ class _Types:
                     self._aliases[key] = (place, text)
                     break
         return self._aliases[key]
+
+
+def _values(texts: Mapping[str, str | None]) -> dict[str, str | int | float]:
+    values: dict[str, str | int | float] = {}
+    for name, text in texts.items():
+        try:
+            value = None if text is None else ast.literal_eval(text)
+        except (SyntaxError, ValueError):  # a span of several lines
+            continue
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            values[name] = value
+    return values
 
 
 class _Writer(ast.NodeTransformer):

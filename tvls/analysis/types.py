@@ -29,6 +29,8 @@ class Enumeration(msgspec.Struct, frozen=True, tag="enumeration"):
     """A class of the workspace that is an `enum.Enum`."""
 
     members: list[str]
+    values: dict[str, str | int | float] = {}
+    """Of the members whose values are written out."""
 
 
 class Record(msgspec.Struct, frozen=True, tag="record"):

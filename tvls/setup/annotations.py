@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from types import EllipsisType
 from typing import Any, Final, Literal, cast
 
 import msgspec
@@ -35,6 +36,8 @@ class Hint(msgspec.Struct, frozen=True, kw_only=True):
     """Of a tuple, by position; of a list, the one of every item."""
     classes: tuple[str, ...] = ()
     """Of an object or a member of an enumeration: the classes that it may be of."""
+    alternatives: tuple[Hint, ...] = ()
+    """Parts of a union that have nothing in common, as in `int | tuple[int, int]`."""
 
     def of_item(self, part: str | int) -> Hint:
         """Of one item of a container."""
@@ -163,7 +166,7 @@ class _Reader:
         if told and all(hint.only_factory for hint in told):
             return Hint(optional=optional, only_factory=told[0].only_factory)
         options = tuple(option for hint in told for option in hint.options)
-        return Hint(optional=optional, options=options)  # `Activation | str`
+        return Hint(optional=optional, options=options, alternatives=tuple(told))  # `Activation | str`
 
     def name(self, name: str) -> Hint:
         if name in _PLAIN:
@@ -186,9 +189,10 @@ class _Reader:
 
     def subscript(self, name: str, parts: list[ast.expr]) -> Hint:
         if name == "Literal":
-            values = tuple(part.value for part in parts if isinstance(part, ast.Constant))
-            options = tuple(value for value in values if isinstance(value, str | int | float | bool))
-            return Hint(type="choice", options=options, optional=None in values)
+            values = [_constant(part) for part in parts]
+            options = tuple(value for value in values if value is not None and value is not ...)
+            # What is not understood may be an option, too.
+            return Hint(type="value" if ... in values else "choice", options=options, optional=None in values)
         if name == "Optional":
             return self.union([*parts, ast.Constant(None)])
         if name == "Union":
@@ -224,6 +228,14 @@ class _Reader:
                 return Hint(type="choice", options=options, classes=(name,))
             case _:
                 return Hint(type="object", classes=(name,))
+
+
+def _constant(node: ast.expr) -> str | int | float | EllipsisType | None:
+    """A part of `Literal[…]`; `...` for one that is not written out, such as a member of an enumeration."""
+    if isinstance(node, ast.Constant) and node.value is None:
+        return None
+    value = literal(ast.unparse(node))
+    return value if isinstance(value, str | int | float) else ...
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Final, cast
 
@@ -39,8 +40,9 @@ from tvls.setup.placeholders import (
 )
 from tvls.setup.profile import Profile, check_call, check_profile
 from tvls.setup.required import TargetLike, framework_of, missing
-from tvls.setup.shorthand import TextError
+from tvls.setup.shorthand import TextError, parse_value
 from tvls.setup.texts import read_text, show_shape, show_value
+from tvls.setup.written import as_annotated, option_of
 
 _COMMON_DTYPES: Final = (
     "float32", "bfloat16", "float16", "float64", "int32", "int64", "int16", "int8", "uint8", "uint32", "bool",
@@ -140,6 +142,8 @@ def _apply(state: State, change: SetupChange, key: Key) -> None:
 def _change_value(state: State, key: Key, value: Any) -> None:
     if value is not ...:
         _open_objects(state, key)
+        if state.target is not None:
+            value = as_annotated(value, _hint_at(state, key), state.target.types)
     if value is ... and _is_required(state, key):
         set_value(state.table, key, ask())
     elif value is ...:
@@ -156,6 +160,20 @@ def _is_required(state: State, key: Key) -> bool:
 def _slot_at(state: State, key: Key) -> Slot | None:
     found = all_slots(state.target, state.table) if state.target is not None else ()
     return next((slot for slot in found if slot.key == key), None)
+
+
+def _hint_at(state: State, key: Key) -> Hint:
+    """What the annotation of the nearest parameter or field says of the value at a place."""
+    around = (key[:length] for length in range(len(key), 2, -1))
+    slot = next((slot for at in around if (slot := _slot_at(state, at)) is not None), None)
+    if slot is None:
+        return Hint()
+    hint, value = slot.hint, value_at(state.table, slot.key)
+    for part in key[len(slot.key) :]:
+        if not (part == "items" and isinstance(value, dict) and "kind" in value):  # of a tuple or a dictionary
+            hint = hint.of_item(part)
+        value = value_at(value, (part,))
+    return hint
 
 
 def _open_objects(state: State, key: Key) -> None:
@@ -198,11 +216,25 @@ def _typed(state: State, name: str, key: Key, text: str) -> Any:
     options = {} if field is None else {option.text: option.value for option in field.options}
     if kind not in {"string", "dtype"} and text.strip() in options:
         return deepcopy(options[text.strip()])
-    if field is not None and kind == "choice" and field.group in {"init", "inputs"} and len(key) > 2:
+    hint = builder.hints.get(name, Hint())
+    if field is not None and "choice" in (kind, hint.type) and field.group in {"init", "inputs"} and len(key) > 2:
         if not text.lstrip().startswith("{"):  # a table may say the same
-            raise TextError(f"this is one of {', '.join(options)}, not {text.strip()!r}", "Choose one of them.")
+            return _chosen(text.strip(), hint, builder.types, options)
         kind = "value"
-    return read_text(text, kind, optional=name in builder.optional)
+    if hint.type == "tuple" and text.strip()[:1] + text.strip()[-1:] == "()":  # as Python writes it
+        text = f"[{text.strip()[1:-1]}]"
+    return read_text(text, kind, optional=hint.optional)
+
+
+def _chosen(text: str, hint: Hint, types: Types, options: Iterable[str]) -> Any:
+    """The option that a person typed. Raises TextError."""
+    option = option_of(text, hint, types)
+    if option is ...:
+        with suppress(TextError):
+            option = option_of(parse_value(text), hint, types)  # in quotes, or the number that a member has
+    if option is ...:
+        raise TextError(f"this is one of {', '.join(options)}, not {text!r}", "Choose one of them.")
+    return deepcopy(option)
 
 
 def _usual_type(key: Key) -> FieldType:
@@ -301,8 +333,8 @@ class _Builder:
         self.fields: list[SetupField] = []
         self.groups: list[SetupGroup] = []
         self.types: Types = state.target.types if state.target is not None else {}
-        self.optional: set[str] = set()
-        """Keys of the fields that None is a value of."""
+        self.hints: dict[str, Hint] = {}
+        """Of the fields, by their keys."""
 
     def build(self) -> None:
         target = self.state.target
@@ -414,8 +446,7 @@ class _Builder:
             self.value((*key, "fields", other), fields[other], Hint(), other, required=True, **part)
 
     def value(self, key: Key, value: Any, hint: Hint, label: str, **details: Any) -> None:
-        if hint.optional:
-            self.optional.add(show_key(key))
+        self.hints[show_key(key)] = hint
         if value is ... or is_ask(value):
             kind = _field_type(hint)
             details["help"] = details.get("help") or _HELPS.get(hint.type, "")

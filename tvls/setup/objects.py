@@ -9,7 +9,7 @@ from typing import Any, cast
 from tvls.analysis.types import Enumeration, NamedType, Record
 from tvls.protocol.types import MissingValue
 from tvls.setup.annotations import Hint, hint_of, literal
-from tvls.setup.findings import Finding, did_you_mean
+from tvls.setup.findings import Finding, describe, did_you_mean
 from tvls.setup.keys import Key, show_key
 from tvls.setup.kinds import ParameterLike, value_kind
 from tvls.setup.texts import inline
@@ -65,6 +65,9 @@ def default_fields(parameter: ParameterLike, hint: Hint, types: Types) -> dict[s
 
 def fit_value(value: Any, hint: Hint, types: Types, at: Key, name: str) -> Iterator[Finding | MissingValue]:
     """Whether the objects and members in the value of the parameter `name` are what its annotation says."""
+    if (fault := _plain_fault(value, hint, name)) is not None:
+        yield Finding(at, fault)
+        return
     match value:
         case {"kind": "object", "class": str() as of}:
             faults = list(_class_fault(of, hint, types, (*at, "class"), name))
@@ -97,6 +100,32 @@ def fit_value(value: Any, hint: Hint, types: Types, at: Key, name: str) -> Itera
             pass
 
 
+def _plain_fault(value: Any, hint: Hint, name: str) -> str | None:
+    """Why a value that is no object is not what the annotation says, with what to write.
+
+    Python takes it all the same, and the program goes another way than with the value that was meant.
+    """
+    match value, hint.type:
+        case {"kind": _}, _:
+            return None
+        case list(), "tuple":
+            written = inline({"kind": "tuple", "items": value})
+            return f"{name} takes a tuple, and this is a list: write {written}"
+        case _, "choice" if hint.options and not any(
+            type(option) is type(value) and option == value for option in hint.options
+        ):
+            names = ", ".join(inline(option) for option in hint.options if not isinstance(option, dict))
+            members = [cast("dict[str, str]", option) for option in hint.options if isinstance(option, dict)]
+            if not members:
+                return f"{name} is one of {names}, not {describe(value)}"
+            meant = next((option for option in members if option["member"] == value), members[0])
+            of = " or ".join(map(_short, hint.classes))
+            known = ", ".join(filter(None, [names, *(option["member"] for option in members)]))
+            return f"{name} is a member of {of} ({known}), not {describe(value)}: write {inline(meant)}"
+        case _:
+            return None
+
+
 def _fit_items(pairs: Any, hint: Hint, types: Types, at: Key, name: str) -> Iterator[Finding | MissingValue]:
     for part, item in pairs:
         yield from fit_value(item, hint.of_item(part), types, (*at, part), f"{name}[{part!r}]")
@@ -117,7 +146,7 @@ def _fit_fields(value: dict[str, Any], types: Types, at: Key) -> Iterator[Findin
     for name, inner in given.items():
         key = (*at, "fields", name)
         if name in known:
-            yield from fit_value(inner, hint_of(known[name], types), types, key, name)
+            yield from fit_value(inner, declared_hint(known[name], types), types, key, name)
         elif not takes_any:
             close = did_you_mean(name, known) or f" (it has {', '.join(known) or 'none'})"
             yield Finding(key, f"{_short(of)} has no field {name!r}{close}", on="key")
@@ -129,6 +158,12 @@ def _fit_fields(value: dict[str, Any], types: Types, at: Key) -> Iterator[Findin
                 kind=value_kind(field),
                 annotation=field.annotation,
             )
+
+
+def declared_hint(parameter: ParameterLike, types: Types) -> Hint:
+    """As `hint_of`, without what only a default tells: a parameter that has a tuple may take a list as well."""
+    hint = hint_of(parameter, types)
+    return Hint() if hint.type == "tuple" and parameter.annotation is None else hint
 
 
 def _short(name: str) -> str:

@@ -8,11 +8,10 @@ from typing import Any, Final, Protocol
 from tvls.analysis.types import NamedType
 from tvls.capture.document import TargetKind
 from tvls.protocol.types import MissingValue, SetupProblem
-from tvls.setup.annotations import hint_of
 from tvls.setup.findings import Finding, did_you_mean
 from tvls.setup.keys import Key, show_key
 from tvls.setup.kinds import ParameterLike, value_kind
-from tvls.setup.objects import fit_value
+from tvls.setup.objects import declared_hint, fit_value
 from tvls.setup.profile import Call, Framework, Profile, incomplete_values
 from tvls.setup.read import SetupFile, to_problems
 
@@ -129,12 +128,11 @@ def _bind(
             hint = did_you_mean(name, by_name)
             names = ", ".join(by_name) or "no named argument"
             found.append(Finding(key, f"{what} has no parameter {name!r}{hint or f' (it takes {names})'}", on="key"))
-    if target.types:
-        for index, value in enumerate(call.args[: len(positional)]):
-            _fit(positional[index], value, (*at, "args", index), target, wanted, found)
-        for name, value in call.kwargs.items():
-            if name in by_name:
-                _fit(by_name[name], value, (*at, "kwargs", name), target, wanted, found)
+    for index, value in enumerate(call.args[: len(positional)]):
+        _fit(positional[index], value, (*at, "args", index), target, wanted, found)
+    for name, value in call.kwargs.items():
+        if name in by_name:
+            _fit(by_name[name], value, (*at, "kwargs", name), target, wanted, found)
     by_position = len(call.args)
     for parameter in parameters:
         if parameter.kind in {"var_positional", "var_keyword"} or parameter.name in given:
@@ -170,7 +168,7 @@ def _fit(
     wanted: list[MissingValue],
     found: list[Finding],
 ) -> None:
-    for item in fit_value(value, hint_of(parameter, target.types), target.types, at, parameter.name):
+    for item in fit_value(value, declared_hint(parameter, target.types), target.types, at, parameter.name):
         if isinstance(item, Finding):
             found.append(item)
         else:
