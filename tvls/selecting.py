@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tvls.environments.check import check
-from tvls.environments.find import Interpreter, Selected, eligible, explain, find
+from tvls.environments.find import Interpreter, Selected, eligible, explain, find, program_fault
 from tvls.environments.probe import Environment, probe
 from tvls.opening import Tools, pass_trust, refuse_untrusted_home, selected
 from tvls.protocol import types_environment as te
@@ -43,6 +43,8 @@ def select_interpreter(tools: Tools, params: te.EnvironmentSelectParams) -> te.E
     folder = named_folder(tools, params.folder)
     if any(not word for word in params.command):
         raise TvlsError("environmentInvalid", "A word of the command is empty.", "Name a program.")
+    if params.command and params.by != "editor":  # what the editor has selected is told when it is used
+        _refuse_absent(folder, params.command)
     if params.by == "editor":
         tools.choices.follow_editor(folder, params.command)
     else:
@@ -58,6 +60,17 @@ def select_interpreter(tools: Tools, params: te.EnvironmentSelectParams) -> te.E
             tools.host.log("warning", "The setting `tvls.interpreter` comes before the choice that was just made.")
     tools.host.changed()
     return list_interpreters(tools, te.EnvironmentListParams(folder=to_uri(folder)))
+
+
+def _refuse_absent(folder: Path, command: Sequence[str]) -> None:
+    fault = program_fault(find(folder, [Selected(tuple(command), "chosen")], {})[0].command)
+    if fault is not None:
+        raise TvlsError(
+            "environmentInvalid",
+            fault,
+            "Name a Python, the folder of an environment, or a command that starts one, such as `uv run python`.",
+            folder=to_uri(folder),
+        )
 
 
 async def probe_interpreter(

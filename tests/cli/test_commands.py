@@ -340,6 +340,11 @@ def test_env_list_and_use(shell: Shell) -> None:  # R4
     line = shell.run("env", "list")[0].splitlines()[0]
     assert line.startswith(f"* {program}  Python 3.12.4")
     assert "`.venv` in the folder" in line
+    hatch = shell.folder / "tools" / "hatch"
+    hatch.parent.mkdir()
+    hatch.write_text(f"#!/bin/sh\ntouch '{canary}'\n")
+    hatch.chmod(0o755)
+    shell.env["PATH"] = f"{hatch.parent}:{shell.env['PATH']}"
     assert "your choice" in shell.run("env", "use", "hatch", "-e", "x", "run", "python")[0]
     listed = json.loads(shell.run("env", "list", "--json")[0])
     assert listed["interpreters"][0]["command"] == ["hatch", "-e", "x", "run", "python"]
@@ -348,6 +353,26 @@ def test_env_list_and_use(shell: Shell) -> None:  # R4
     assert "`.venv` in the folder" in shell.run("env", "use", "--forget")[0]
     assert "name a Python" in shell.run("env", "use", code=2)[1]
     assert not canary.exists()
+
+
+def test_what_is_no_python_is_not_chosen(shell: Shell) -> None:  # R12
+    (shell.folder / "data").mkdir()
+    for wrong, message in (
+        ("/nope/python", "/nope/python does not exist"),
+        ("/etc/passwd", "/etc/passwd is no program"),
+        ("data", f"{shell.folder / 'data'} is a folder, and no environment"),
+        ("nopython", "no program nopython on PATH"),
+    ):
+        assert message in shell.run("env", "use", wrong, code=3)[1]
+    refused = json.loads(shell.run("env", "use", "/nope/python", "--json", code=3)[0])
+    assert refused["error"]["message"] == "/nope/python does not exist."
+    assert "your choice" not in shell.run("env", "list")[0]
+    listed = json.loads(shell.run("env", "use", sys.executable, "--folder", ".", "--json")[0])
+    assert listed["interpreters"][0]["command"] == [sys.executable]
+    out, _ = shell.run("doctor", "--python", "/nope/python", "--trust", code=3)
+    assert [line for line in out.splitlines() if "/nope" in line] == [
+        "MISSING capture Python: /nope/python (the setting `tvls.interpreter`): /nope/python does not exist."
+    ]
     assert not [name for name in os.listdir(shell.folder) if "interpreters" in name]
 
 

@@ -18,7 +18,7 @@ from tvls.commands.exits import DONE, MISSING, USAGE
 from tvls.commands.terminal import complain, settings, workspace_folder
 from tvls.environments.check import check
 from tvls.environments.choices import Choices
-from tvls.environments.find import Selected, eligible, explain, find
+from tvls.environments.find import Selected, eligible, explain, find, program_fault
 from tvls.environments.probe import NEEDED, probe
 from tvls.freshness import FileDigests
 from tvls.printable import printable_text
@@ -26,6 +26,7 @@ from tvls.protocol.errors import TvlsError
 from tvls.setup.read import SETUP_FILE, read_setup
 from tvls.trust import TrustStore
 
+_ANOTHER = "Choose another with `tvls env use PYTHON`, or name one with --python; `tvls env list` has what was found."
 _MARKS = {"ok": "ok     ", "note": "note   ", "missing": "MISSING"}
 
 
@@ -88,13 +89,18 @@ async def _interpreter(folder: Path, configured: list[str] | None, trust_now: bo
         ]
     chosen = usable[0]
     others = [candidate for candidate in candidates if candidate != chosen]
-    findings = [Finding("ok", f"capture Python: {shlex.join(chosen.command)} ({explain(chosen, folder)})")]
-    findings += [
+    named = f"capture Python: {shlex.join(chosen.command)} ({explain(chosen, folder)})"
+    findings = [
         Finding("note", f"also found: {shlex.join(other.command)} ({explain(other, folder)})") for other in others
     ]
+    fault = program_fault(chosen.command)
+    if fault is not None:
+        return [Finding("missing", f"{named}: {fault}", _ANOTHER), *findings]
+    works = Finding("ok", named)
     trusted = trust_now or TrustStore().is_trusted(folder)
     if not trusted:
         return [
+            works,
             *findings,
             Finding(
                 "note",
@@ -105,9 +111,9 @@ async def _interpreter(folder: Path, configured: list[str] | None, trust_now: bo
     try:
         info = await check(await probe(chosen.command, str(folder)))
     except TvlsError as error:
-        return [*findings, Finding("missing", error.message, error.data.next_step)]
+        return [Finding("missing", f"{named}: {error.message}", error.data.next_step), *findings]
     kinds, unread = await _kinds(folder)
-    findings += unread
+    findings = [works, *findings, *unread]
     versions = ", ".join(f"{library.name} {library.version}" for library in info.libraries if library.version)
     findings.append(Finding("ok", f"Python {info.python}: {versions or 'none of jax, flax, torch'}"))
     if not kinds:

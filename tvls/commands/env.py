@@ -21,6 +21,8 @@ from tvls.session import Session
 
 
 def env_command(arguments: argparse.Namespace) -> int:
+    if "command" in arguments:
+        _take_options(arguments)
     try:
         folder = workspace_folder(arguments.folder, Path.cwd())
         chosen = settings(arguments.python) if "python" in arguments else settings(None)
@@ -29,6 +31,22 @@ def env_command(arguments: argparse.Namespace) -> int:
         return USAGE
     trust: bool = getattr(arguments, "trust", False)
     return asyncio.run(_with_session(arguments, folder, trust, chosen.interpreter_command()))
+
+
+def _take_options(arguments: argparse.Namespace) -> None:
+    """Options behind the command of `env use`: they are no words of it, which a Python would get as a script."""
+    words: list[str] = arguments.command
+    while words:
+        match words:
+            case [*words, "--json"]:
+                arguments.json = True
+            case [*words, "--forget"]:
+                arguments.forget = True
+            case [*words, "--folder", folder]:
+                arguments.folder = Path(folder)
+            case _:
+                break
+    arguments.command = words
 
 
 async def _with_session(arguments: argparse.Namespace, folder: Path, trust: bool, interpreter: list[str] | None) -> int:

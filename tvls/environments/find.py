@@ -70,6 +70,21 @@ def eligible(candidates: Sequence[Interpreter]) -> list[Interpreter]:
     return [candidate for candidate in candidates if candidate.automatic]
 
 
+def program_fault(command: Sequence[str]) -> str | None:
+    """Why a command of `find` cannot be started, as far as its program's file tells; None where it may well be."""
+    program = command[0]
+    path = Path(program)
+    if not path.is_absolute():
+        return None if shutil.which(program) else f"There is no program {program} on PATH."
+    if path.is_dir():
+        return f"{program} is a folder, and no environment: it has no bin/python."
+    if not path.exists():
+        return f"{program} does not exist."
+    if not path.is_file() or not os.access(path, os.X_OK):
+        return f"{program} is no program."
+    return None
+
+
 def explain(interpreter: Interpreter, folder: Path) -> str:
     """Why an interpreter is offered, in words."""
     prefix = interpreter.prefix
