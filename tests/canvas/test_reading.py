@@ -200,6 +200,28 @@ def test_a_body_is_a_labelled_view_of_its_own(show: Callable[[str], Page]) -> No
     expect(page.locator(".box.selected .title")).to_have_text("scan")
 
 
+def test_the_setup_form_stands_in_front_of_the_graph(show: Callable[[str], Page]) -> None:  # R10
+    page = show("encoder.py:Encoder")
+    page.get_by_role("button", name="Setup").click()
+    form = page.get_by_role("region", name="Setup")
+    expect(form.get_by_role("heading", name="Setup")).to_be_focused()
+    # What is filled in is not said to lack.
+    expect(form.locator(".required")).to_have_count(0)
+    press(page, "e", "Enter")
+    expect(form).to_be_visible()
+    press(page, "Escape")
+    expect(form).to_have_count(0)
+    expect(page.locator("svg.graph")).to_be_focused()
+    # A hit of the search is in the graph.
+    page.get_by_role("button", name="Setup").click()
+    press(page, "/")
+    page.keyboard.type("dot_general layers_3 f32[*, *, 256]")
+    expect(page.locator(".search-count")).to_have_text("1")
+    press(page, "Enter")
+    expect(form).to_have_count(0)
+    expect(page.locator(".box.selected .title")).to_have_text("dot_general")
+
+
 def test_badges_explain_themselves(show: Callable[[str], Page]) -> None:  # R14
     page = show("cnn.py:CNN")
     assert page.locator(".badge").all_inner_texts()[1:4] == ["inferred", "complete", "fresh"]

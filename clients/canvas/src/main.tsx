@@ -147,12 +147,23 @@ async function start(root: HTMLElement): Promise<void> {
       document.title = `${state.capture.name} · TensorViz`;
   });
 
+  function leaveForm(event: Event): void {
+    event.preventDefault();
+    store.set({ editing: false });
+    view?.element.focus({ preventScroll: true });
+  }
+
   document.addEventListener("keydown", (event) => {
     const target = event.target as Element;
     if (event.defaultPrevented || target.closest("input, select, textarea, dialog, summary")) return;
     const inPicture = !target.closest("button, a, aside");
     const action = keyAction(event, inPicture);
     if (!action || (!store.get().shown && action.do !== "help")) return;
+    if (store.get().editing) {
+      if (action.do === "escape") leaveForm(event);
+      // Of the picture behind the form nothing is to be seen.
+      if (action.do !== "help" && action.do !== "search") return;
+    }
     event.preventDefault();
     const { shown, selected } = store.get();
     const box = selected === undefined ? undefined : shown?.picture.boxes.get(selected);
@@ -233,7 +244,7 @@ async function start(root: HTMLElement): Promise<void> {
     if (status === "connected") run(attach());
   });
   host.onNotification("$/tvls/canvas/show", (canvas) => {
-    store.set({ editing: false });
+    if (canvas.phase === undefined) store.set({ editing: false });
     run(actions.adopt(canvas));
   });
   host.onNotification("$/tvls/canvas/mark", (marks) => run(actions.markNodes(marks)));

@@ -41,6 +41,7 @@ export function createFinding(host: Host, store: Store, need: FindingNeeds): Fin
   async function find(hit: Whereabouts): Promise<boolean> {
     const { shown } = get();
     if (!shown) return false;
+    if (get().editing) store.set({ editing: false });
     const here = shown.bodies.at(-1)?.id ?? "";
     const body = hit.body ?? "";
     let bodies = shown.bodies;

@@ -1,5 +1,6 @@
 // The page around the picture: header, toolbar, states, inspector.
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../actions/actions";
 import type { Scale } from "../overlay";
 import type * as p from "../protocol";
@@ -24,6 +25,17 @@ export interface AppProps {
   form: ComponentChildren;
   /** Where the picture is put, once. */
   mount: (element: HTMLElement | null) => void;
+}
+
+/** Has the focus when it comes: what is below it is next for the keyboard and for screen readers. */
+function Heading({ text }: { text: string }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useLayoutEffect(() => heading.current?.focus(), []);
+  return (
+    <h2 ref={heading} tabIndex={-1}>
+      {text}
+    </h2>
+  );
 }
 
 export function App(props: AppProps) {
@@ -64,8 +76,9 @@ export function App(props: AppProps) {
       <main>
         {state.editing && (
           <div class="state-page">
+            {shown && <Banner state={state} actions={actions} goTo={goTo} />}
             <section class="state setup" aria-label="Setup">
-              <h2>Setup</h2>
+              <Heading text="Setup" />
               {props.form}
               <p class="buttons">
                 <button type="button" onClick={leaveForm}>
@@ -105,7 +118,7 @@ export function App(props: AppProps) {
             </nav>
           )}
           <div class="canvas-frame">
-            {shown && <Banner state={state} actions={actions} goTo={goTo} />}
+            {shown && !state.editing && <Banner state={state} actions={actions} goTo={goTo} />}
             <div class="canvas" ref={props.mount} />
           </div>
         </div>

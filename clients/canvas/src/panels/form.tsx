@@ -49,7 +49,9 @@ export function SetupForm({ host, open, opened, completed }: Props) {
     }
   };
 
-  useEffect(() => completed(form?.complete ?? false), [form?.complete]);
+  const complete = form?.complete ?? false;
+  // Not at once: Preact runs effects in the middle of a rendering where one follows soon, and this draws the whole page.
+  useEffect(() => queueMicrotask(() => completed(complete)), [complete]);
   useEffect(() => {
     void ask((signal) => host.request("tvls/setup/draft", about, signal));
     return () => {
@@ -234,7 +236,7 @@ function Field(props: {
     <div class={`field ${field.parent ? "part" : ""}`}>
       <label for={id}>
         {field.label}
-        {field.required && <span class="required"> needed</span>}
+        {field.required && <span class={text === "" ? "required" : "note"}> needed</span>}
       </label>
       {field.type === "choice" || field.type === "boolean" ? (
         <select {...common} value={text} onChange={(event) => change(field.key, event.currentTarget.value)}>
