@@ -345,6 +345,13 @@ class Session:
             )
         return folder, target
 
+    async def profile_names(self, params: t.OpenParams) -> list[str]:
+        """The profile that a request names, else those of its target, the one that it opens with first."""
+        if params.profile is not None or params.target is None:
+            return [params.profile] if params.profile is not None else []
+        folder, target = await self._named(params.target)
+        return names_for(self.setup(folder), target.module, target.name)
+
     async def _other_definition(
         self, folder: Path, path: Path, name: str, found: Sequence[FoundTarget]
     ) -> FoundTarget | None:

@@ -203,7 +203,15 @@ def test_doctor_asks_for_what_the_models_of_the_folder_need(shell: Shell, torch_
     out, _ = shell.run("doctor", "--python", torch_python, "--trust")
     assert "MISSING" not in out
     (shell.folder / "net.py").write_text(NET)
-    assert "jax is not installed" in shell.run("doctor", "--python", torch_python, "--trust", code=3)[0]
+    out, _ = shell.run("doctor", "--python", torch_python, "--trust")  # models of one framework open
+    assert "note    " in next(line for line in out.splitlines() if "jax is not installed" in line)
+    assert "The folder's JAX models cannot be opened with it" in out
+    (shell.folder / "model.py").write_text("from flax import linen as nn\n\n\nclass Net(nn.Module):\n    pass\n")
+    lines = shell.run("doctor", "--python", torch_python, "--trust", code=3)[0].splitlines()
+    assert [line.partition(": ")[2] for line in lines if line.startswith("MISSING")] == [
+        "jax is not installed.",
+        "flax is not installed.",
+    ]
 
 
 def test_profile_of_an_installed_package(shell: Shell) -> None:  # R1, R12, R20, R32
@@ -271,6 +279,31 @@ def test_an_odd_key_of_the_setup_is_told(shell: Shell) -> None:  # R9
     err = shell.trace("model.py:net")[1]
     assert "tensorviz.toml:5" in err
     assert "shpae" in err
+
+
+def test_mistakes_in_profiles_of_other_models_are_not_told(shell: Shell) -> None:  # R9
+    array = '{ kind = "tensor", shape = [2, 3], dtype = "float32" }'
+    framework = 'framework = "jax"\nmodel = "model:'
+    (shell.folder / "tensorviz.toml").write_text(
+        f'version = 1\n[profiles.net]\n{framework}net"\ninputs = {{ args = [{array}] }}\n'
+        f'[profiles.other]\n{framework}add"\ninputs = {{ args = ["?"] }}\nodd = 1\n'
+    )
+    for arguments in (["model.py:net"], ["--profile", "net"]):
+        assert shell.trace(*arguments)[1] == ""
+    assert "odd" in shell.trace("model.py:add", code=3)[1]
+    assert "profiles.other" in shell.run("doctor")[0]
+
+
+def test_a_profile_beside_options_is_said_to_be_unused(shell: Shell) -> None:  # R10
+    array = '{ kind = "tensor", shape = [2, 3], dtype = "float32" }'
+    (shell.folder / "tensorviz.toml").write_text(
+        'version = 1\n[profiles.sum]\nframework = "jax"\nmodel = "model:add"\n'
+        f"inputs = {{ args = [{array}, {array}], kwargs = {{ scale = 2.0 }} }}\n"
+    )
+    shell.trace("model.py:add")
+    err = shell.trace("model.py:add", "--input", "scale=3.0", code=3)[1]
+    assert "The profile 'sum' is not used beside --input" in err
+    assert "tvls setup model.py:add --set NAME=VALUE" in err
 
 
 def test_no_other_profile_takes_the_place_of_a_broken_one(shell: Shell) -> None:  # R9

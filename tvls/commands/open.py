@@ -14,7 +14,7 @@ from tvls.canvas.browser import forwarding, open_browser
 from tvls.canvas.outcome import Outcome, failed
 from tvls.canvas.server import CanvasServer
 from tvls.commands.exits import DONE, FAILED, USAGE
-from tvls.commands.request import in_terminal, read_request, warn_of_setup
+from tvls.commands.request import read_request, tell_failure, warn_of_setup
 from tvls.commands.terminal import Terminal, complain, report
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
@@ -43,12 +43,12 @@ async def open_command(arguments: argparse.Namespace) -> int:
         except TvlsError as error:
             host.done()
             with_form = error.kind in ("setupRequired", "setupInvalid") and _on_a_terminal()
-            code = report(error if with_form else in_terminal(error, arguments))
             if not with_form:
-                return code
+                return await tell_failure(session, error, arguments)
+            report(error)
             missing = error  # the page has a form for it
         host.done()
-        warn_of_setup(session, folder, params)
+        await warn_of_setup(session, folder, params)
         canvas.tell(params, failed(missing) if missing is not None else Outcome(capture=capture))
         address = await canvas.address(params)
         print(address, flush=True)

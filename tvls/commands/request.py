@@ -67,22 +67,40 @@ def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
     return t.OpenParams(target=target, profile=arguments.profile, setup=setup, measure=arguments.measure), folder
 
 
-def in_terminal(error: TvlsError, arguments: argparse.Namespace) -> TvlsError:
-    """The error with the next step of the command line, where that is another than in an editor."""
+async def tell_failure(session: Session, error: TvlsError, arguments: argparse.Namespace, as_json: bool = False) -> int:
+    """Reports an error with the next step of the command line, where that is another than in an editor."""
+    target: str = arguments.target
     if error.data.missing and error.data.uri is None:
         step = (
             "State them with --input NAME=VALUE (--init for the constructor), or save a profile with "
-            f"`tvls setup {arguments.target}`."
+            f"`tvls setup {target}`."
         )
+        names = await _profile_names(session, open_params(arguments)[0])
+        if names:
+            error.message += f" The profile {names[0]!r} is not used beside --input, --init, --seed and --device."
+            step = (
+                "State them, too, or leave these options out and change the profile: "
+                f"`tvls setup {target} --set NAME=VALUE`."
+            )
         rest = error.data.next_step.partition(f" in {SETUP_FILE}.")[2]
         error.data = msgspec.structs.replace(error.data, next_step=f"{step}{rest}")
-    return error
+    return report(error, as_json)
 
 
-def warn_of_setup(session: Session, folder: Path, params: t.OpenParams) -> None:
-    """What is odd in the setup file, such as a key that nobody reads, where the file was used."""
-    if params.setup is None:
-        for problem in session.setup(folder).problems:
+async def warn_of_setup(session: Session, folder: Path, params: t.OpenParams) -> None:
+    """What is odd in the file and in the profile that were used, such as a key that nobody reads."""
+    if params.setup is not None:
+        return
+    used = (None, *(await _profile_names(session, params))[:1])
+    for problem in session.setup(folder).problems:
+        if problem.profile in used:
             line = f":{problem.span.line + 1}" if problem.span else ""
             key = f"{problem.key}: " if problem.key else ""
             complain(f"{SETUP_FILE}{line}: {key}{problem.message}")
+
+
+async def _profile_names(session: Session, params: t.OpenParams) -> list[str]:
+    try:
+        return await session.profile_names(params)
+    except TvlsError:  # there is no such target, which the request says itself
+        return []

@@ -8,8 +8,8 @@ import asyncio
 from tvls import graph
 from tvls.capture.encoding import canonical_json
 from tvls.commands.exits import DONE, USAGE
-from tvls.commands.request import in_terminal, read_request, warn_of_setup
-from tvls.commands.terminal import Terminal, complain, report
+from tvls.commands.request import read_request, tell_failure, warn_of_setup
+from tvls.commands.terminal import Terminal, complain
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
@@ -32,11 +32,11 @@ async def trace_command(arguments: argparse.Namespace) -> int:
         result = await session.open(params, host.progress)
         host.done()
         capture = session.tools.captures.get(result.capture.capture_id).capture
-        warn_of_setup(session, folder, params)
+        await warn_of_setup(session, folder, params)
     except TvlsError as error:
         host.done()
-        warn_of_setup(session, folder, params)
-        return report(in_terminal(error, arguments), arguments.json)
+        await warn_of_setup(session, folder, params)
+        return await tell_failure(session, error, arguments, arguments.json)
     finally:
         await session.aclose()
     data = canonical_json(capture)
