@@ -87,6 +87,24 @@ def test_dtypes_are_assumed_and_shapes_are_not() -> None:  # R10
     assert {"inputs.args[0].dtype", "inputs.args[3].shape"} <= assumed
 
 
+@pytest.mark.parametrize(
+    ("parameters", "dtype"),
+    [
+        ([parameter("key"), parameter("n_in", "int")], "key<fry>"),
+        ([parameter("dropout_key", "jax.Array"), parameter("x")], "key<fry>"),
+        ([parameter("key"), parameter("query"), parameter("value")], "float32"),
+        ([parameter("key", 'Float[Array, "n d"]')], "float32"),
+    ],
+)
+def test_a_key_is_random_unless_it_is_one_of_attention(parameters: list[Parameter], dtype: str) -> None:  # R10
+    table, assumed = draft_profile(target(*parameters))
+    (value, *_) = table["inputs"]["args"]
+    assert value["dtype"] == dtype
+    if dtype == "key<fry>":
+        assert value["shape"] == []
+        assert "inputs.args[0].dtype" in assumed
+
+
 def test_dimensions_of_expressions_follow_from_the_named_ones() -> None:  # R10
     wanted = target(parameter("x", 'Float[Array, "n d"]'), parameter("y", 'Float[Array, "n-1 2*d"]'))
     state = State(target=wanted, name="f", table=draft_profile(wanted)[0])

@@ -7,6 +7,7 @@ import json
 import platform
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,6 +23,7 @@ from tvls.environments.find import Selected, eligible, explain, find, program_fa
 from tvls.environments.probe import NEEDED, probe
 from tvls.freshness import FileDigests
 from tvls.printable import printable_text
+from tvls.protocol import types_environment as te
 from tvls.protocol.errors import TvlsError
 from tvls.setup.read import SETUP_FILE, read_setup
 from tvls.trust import TrustStore
@@ -118,14 +120,27 @@ async def _interpreter(folder: Path, configured: list[str] | None, trust_now: bo
     findings.append(Finding("ok", f"Python {info.python}: {versions or 'none of jax, flax, torch'}"))
     if not kinds:
         findings.append(Finding("note", f"no model was found in the folder. {info.verdict}"))
-    # Flax needs JAX, so that both may say the same.
-    faults = dict.fromkeys(info.unusable[kind] for kind in kinds if kind in info.unusable)
-    if faults:
-        needed = {name for kind in kinds for name in NEEDED[kind]}
-        lacking = any(library.name in needed and library.state in ("missing", "tooOld") for library in info.libraries)
-        step = "`tvls env install` shows what installing it would change." if lacking else "Install it anew."
-        findings += [Finding("missing", f"{info.executable}: {fault}", step) for fault in faults]
-    return findings
+    return [*findings, *_lacking(info, kinds)]
+
+
+def _lacking(info: te.EnvironmentInfo, kinds: Sequence[str]) -> list[Finding]:
+    """A finding for each library that models of these kinds need; a note where those of another framework open."""
+    opens = {"torch" if kind == "torch.module" else "jax" for kind in kinds if kind not in info.unusable}
+    findings: dict[str, Finding] = {}
+    for kind in kinds:
+        needed = {*NEEDED[kind], *(["jaxlib"] if "jax" in NEEDED[kind] else [])}
+        framework = "torch" if kind == "torch.module" else "jax"
+        state = "note" if opens - {framework} and framework not in opens else "missing"
+        for library in info.libraries if kind in info.unusable else ():
+            absent = library.state in ("missing", "tooOld")
+            if library.name not in needed or library.state == "ok" or (absent and library.name == "jaxlib"):
+                continue
+            what = f"{info.executable}: {library.message or library.name}"
+            if state == "note":
+                what += f" The folder's {'PyTorch' if framework == 'torch' else 'JAX'} models cannot be opened with it."
+            step = "`tvls env install` shows what installing it would change." if absent else "Install it anew."
+            findings.setdefault(library.name, Finding(state, what, step))
+    return list(findings.values())
 
 
 async def _kinds(folder: Path) -> tuple[list[str], list[Finding]]:

@@ -19,6 +19,9 @@ from tvls.setup.required import TargetLike, framework_of, is_supplied
 
 USUAL_DTYPE: Final = "float32"
 _KEY_NAMES: Final = re.compile(r"(.*_)?(rng|prng)(_?key)?|rng_key|prng_key")
+_PERHAPS_KEY_NAMES: Final = re.compile(r"(.*_)?(sub)?key")
+_ATTENTION_NAMES: Final = frozenset({"q", "query", "queries", "v", "value", "values"})
+"""Beside one of these a `key` is an array of numbers."""
 _INTEGER_NAMES: Final = re.compile(r"tokens?|labels?|(.*_)?(ids|tokens|labels|positions|indices|segments)")
 _BOOLEAN_NAMES: Final = re.compile(r"(.*_)?mask")
 
@@ -73,7 +76,11 @@ def draft_profile(target: TargetLike) -> tuple[dict[str, Any], set[str]]:
         for slot in slots(target, part, call):
             if slot.parameter.default is not None:
                 continue
-            value = drafted(slot.hint, slot.parameter.name, slot.key, target.types, assumed)
+            hint = slot.hint
+            if _is_random_key(slot, target):
+                hint = msgspec.structs.replace(hint, dtype="key<fry>")
+                assumed.add(show_key((*slot.key, "dtype")))
+            value = drafted(hint, slot.parameter.name, slot.key, target.types, assumed)
             if slot.key[1] == "args":
                 call["args"].append(value)
             else:
@@ -89,6 +96,14 @@ def draft_profile(target: TargetLike) -> tuple[dict[str, Any], set[str]]:
         "seed": 0,
         **calls,
     }, assumed
+
+
+def _is_random_key(slot: Slot, target: TargetLike) -> bool:
+    """Whether an array called `key` is most likely one of `jax.random`."""
+    if slot.hint.type != "tensor" or slot.hint.dtype is not None or slot.hint.shape or target.kind == "torch.module":
+        return False
+    names = {parameter.name for parameter in (*target.parameters, *target.init_parameters)}
+    return _PERHAPS_KEY_NAMES.fullmatch(slot.parameter.name) is not None and not names & _ATTENTION_NAMES
 
 
 def drafted(
