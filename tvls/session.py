@@ -321,6 +321,13 @@ class Session:
         setup = self.setup(folder) if profile.name else None
         return Request(folder, known, profile, setup, frozenset(params.measure))
 
+    async def definition(self, ref: t.TargetRef) -> FoundTarget | None:
+        """What a reference names; None where it names nothing, which is told where that is opened."""
+        try:
+            return (await self._named(ref))[1]
+        except TvlsError:
+            return None
+
     async def _named(self, ref: t.TargetRef) -> tuple[Path, FoundTarget]:
         """The folder and the definition that a reference names, be it a discovered target or not."""
         path = to_path(ref.uri)

@@ -154,6 +154,11 @@ def test_a_flax_model_with_the_same_dataclass(tmp_path: Path, models_python: str
     assert "Dense_1/kernel" in text
     assert "Dense_2" not in text
     assert "max  " in text
+    given = ("config.vocab_size=1", "config.n_layer=1", "config.activation=Activation.RELU")
+    options = (*(part for v in given for part in ("--init", v)), "--input", "x=float32[2,32]")
+    text = run(tmp_path, "trace", "net.py:Net", *options, "--python", models_python, "--trust")
+    assert "max  " in text
+    assert "Dense_1" not in text
     setup = tmp_path / "tensorviz.toml"
     setup.write_text(setup.read_text().replace("n_layer = 2", "n_layers = 2"))
     said = run(tmp_path, "trace", "net.py:Net", "--python", models_python, "--trust", code=3)

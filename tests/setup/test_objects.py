@@ -9,10 +9,12 @@ import msgspec
 import pytest
 
 from tvls.analysis.types import Enumeration, FoundTarget, NamedType, Parameter, Record
+from tvls.protocol.types import InlineSetup
 from tvls.protocol.types_setup import SetupChange, SetupField
 from tvls.setup.draft import draft_profile
 from tvls.setup.edit import edit_profile
 from tvls.setup.form import Form, State, apply_changes, make_form
+from tvls.setup.inline import inline_profile
 from tvls.setup.read import read_setup
 from tvls.setup.required import missing
 from tvls.setup.texts import inline
@@ -324,3 +326,12 @@ def test_a_list_for_a_parameter_without_annotation_is_not_told() -> None:  # R9
     given = {"framework": "jax", "model": "m:Net", "init": {"kwargs": {"value": [1]}}}
     profile = read_setup("version = 1\n" + edit_profile("", "net", given).partition("\n")[2]).profiles["net"]
     assert missing(target(parameter("value", None, "(2, 3)")), profile)[1] == []
+
+
+def test_an_object_that_needs_nothing_is_made_unasked() -> None:  # R10
+    part = parameter("part", "Part", None, Part="c:Part")
+    found = target(part, CONFIG, call=[parameter("part", "Part", None, Part="c:Part")])
+    profile = inline_profile(found, InlineSetup())
+    made = {"kind": "object", "class": "c:Part", "fields": {}}
+    assert (profile.init.kwargs, profile.inputs.kwargs) == ({"part": made}, {"part": made})
+    assert [value.parameter for value in missing(found, profile)[0]] == ["config"]

@@ -14,7 +14,7 @@ from tvls.canvas.browser import forwarding, open_browser
 from tvls.canvas.outcome import Outcome, failed
 from tvls.canvas.server import CanvasServer
 from tvls.commands.exits import DONE, FAILED, USAGE
-from tvls.commands.request import read_request, tell_failure, warn_of_setup
+from tvls.commands.request import read_request, tell_failure, warn_of_setup, with_values
 from tvls.commands.terminal import Terminal, complain, report
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
@@ -37,6 +37,10 @@ async def open_command(arguments: argparse.Namespace) -> int:
     try:
         if arguments.trust:
             session.tools.trust.grant(folder, persist=False)
+        stated = await with_values(session, params, arguments)
+        if stated is None:
+            return USAGE
+        params = stated
         capture, missing = None, None
         try:
             capture = (await session.open(params, host.progress)).capture

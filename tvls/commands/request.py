@@ -12,8 +12,8 @@ from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
 from tvls.settings import Settings
+from tvls.setup.arguments import parse_inits, parse_inputs
 from tvls.setup.read import SETUP_FILE
-from tvls.setup.shorthand import parse_inits, parse_inputs
 from tvls.uris import to_uri
 
 
@@ -34,13 +34,11 @@ def read_request(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path, Set
         return *open_params(arguments), settings(arguments.python, arguments.limit)
     except ValueError as error:
         complain(str(error))
-    except TvlsError as error:
-        report(error)
     return None
 
 
 def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
-    """The request and the workspace folder. Raises ValueError for wrong usage, TvlsError for a value that is none."""
+    """The request and the workspace folder. Raises ValueError for wrong usage."""
     inline = bool(arguments.input or arguments.init or arguments.seed is not None or arguments.device)
     if arguments.target is None:
         if arguments.profile is None:
@@ -57,14 +55,33 @@ def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
         raise ValueError(f"{file} is not in the folder {folder}")
     setup = None
     if inline:
-        setup = t.InlineSetup(
-            device=arguments.device or "cpu",
-            seed=arguments.seed or 0,
-            init=parse_inits(arguments.init),
-            inputs=parse_inputs(arguments.input),
-        )
+        setup = t.InlineSetup(device=arguments.device or "cpu", seed=arguments.seed or 0)
     target = t.TargetRef(uri=to_uri(path), name=name)
     return t.OpenParams(target=target, profile=arguments.profile, setup=setup, measure=arguments.measure), folder
+
+
+async def with_values(session: Session, params: t.OpenParams, arguments: argparse.Namespace) -> t.OpenParams | None:
+    """The request with what --init and --input state, read as the target's annotations take it.
+
+    None for what is no value, which was told then.
+    """
+    if params.setup is None or params.target is None:
+        return params
+    target = await session.definition(params.target)
+    try:
+        setup = msgspec.structs.replace(
+            params.setup,
+            init=parse_inits(arguments.init, target.init_parameters, target.types)
+            if target
+            else parse_inits(arguments.init),
+            inputs=parse_inputs(arguments.input, target.parameters, target.types)
+            if target
+            else parse_inputs(arguments.input),
+        )
+    except TvlsError as error:
+        report(error, getattr(arguments, "json", False))
+        return None
+    return msgspec.structs.replace(params, setup=setup)
 
 
 async def tell_failure(session: Session, error: TvlsError, arguments: argparse.Namespace, as_json: bool = False) -> int:

@@ -8,7 +8,7 @@ import asyncio
 from tvls import graph
 from tvls.capture.encoding import canonical_json
 from tvls.commands.exits import DONE, USAGE
-from tvls.commands.request import read_request, tell_failure, warn_of_setup
+from tvls.commands.request import read_request, tell_failure, warn_of_setup, with_values
 from tvls.commands.terminal import Terminal, complain
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
@@ -29,7 +29,10 @@ async def trace_command(arguments: argparse.Namespace) -> int:
     try:
         if arguments.trust:
             session.tools.trust.grant(folder, persist=False)
-        result = await session.open(params, host.progress)
+        stated = await with_values(session, params, arguments)
+        if stated is None:
+            return USAGE
+        result = await session.open(stated, host.progress)
         host.done()
         capture = session.tools.captures.get(result.capture.capture_id).capture
         await warn_of_setup(session, folder, params)

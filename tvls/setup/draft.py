@@ -22,7 +22,7 @@ _KEY_NAMES: Final = re.compile(r"(.*_)?(rng|prng)(_?key)?|rng_key|prng_key")
 _PERHAPS_KEY_NAMES: Final = re.compile(r"(.*_)?(sub)?key")
 _ATTENTION_NAMES: Final = frozenset({"q", "query", "queries", "v", "value", "values"})
 """Beside one of these a `key` is an array of numbers."""
-_INTEGER_NAMES: Final = re.compile(r"tokens?|labels?|(.*_)?(ids|tokens|labels|positions|indices|segments)")
+_INTEGER_NAMES: Final = re.compile(r"tokens?|labels?|idx|(.*_)?(ids|tokens|labels|positions|indices|segments)")
 _BOOLEAN_NAMES: Final = re.compile(r"(.*_)?mask")
 
 

@@ -8,7 +8,9 @@ import msgspec
 
 from tvls.protocol.errors import TvlsError
 from tvls.protocol.types import CallSetup, InlineSetup, SetupProblem
+from tvls.setup.draft import Slot, drafted, slots, takes_no_init
 from tvls.setup.findings import Finding
+from tvls.setup.inside import walk
 from tvls.setup.keys import show_key
 from tvls.setup.profile import Profile, check_call, check_framework, check_parts
 from tvls.setup.required import TargetLike, framework_of
@@ -28,8 +30,8 @@ def inline_profile(target: TargetLike, setup: InlineSetup) -> Profile:
         model=(target.module, target.name),
         device=setup.device,
         seed=setup.seed,
-        init=check_call(_table(setup.init), ("init",), found),
-        inputs=check_call(_table(setup.inputs), ("inputs",), found),
+        init=check_call(_table(setup.init, target, "init"), ("init",), found),
+        inputs=check_call(_table(setup.inputs, target, "inputs"), ("inputs",), found),
         at=(),
         found=found,
     )
@@ -48,5 +50,26 @@ def inline_profile(target: TargetLike, setup: InlineSetup) -> Profile:
     return profile
 
 
-def _table(call: CallSetup) -> dict[str, Any]:
-    return msgspec.structs.asdict(call)
+def _table(call: CallSetup, target: TargetLike, part: str) -> dict[str, Any]:
+    """The call, with the objects that need nothing stated: those of classes whose fields all have defaults."""
+    table = msgspec.structs.asdict(call)
+    if call.factory is not None or (part == "init" and takes_no_init(target)):
+        return table
+    made = {slot.parameter.name: _whole(slot, target) for slot in slots(target, part, table) if not slot.given}
+    return {**table, "kwargs": {**table["kwargs"], **{name: value for name, value in made.items() if value}}}
+
+
+def _whole(slot: Slot, target: TargetLike) -> Any:
+    """The object that a parameter needs, where nothing of it has to be stated."""
+    if slot.hint.type != "object" or slot.parameter.default is not None or slot.parameter.kind == "positional_only":
+        return None
+    value = drafted(slot.hint, slot.parameter.name, slot.key, target.types, set())
+    return value if all(_is_stated(item) for _, item in walk(value, slot.key)) else None
+
+
+def _is_stated(value: Any) -> bool:
+    match value:
+        case {"kind": "ask" | "tensor"}:
+            return False
+        case _:
+            return True

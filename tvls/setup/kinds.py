@@ -38,7 +38,7 @@ _CONTAINERS: Final = frozenset(
 )
 _WRAPPERS: Final = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar", "Required"})
 _ARRAY_NAMES: Final = re.compile(
-    r"(x|y|z|xs|ys|q|k|v|inputs?|targets?|labels?|batch_x|images?|img|tokens?|(.*_)?(ids|mask|masks|logits|embeddings?)"
+    r"(x|y|z|xs|ys|q|k|v|inputs?|targets?|labels?|batch_x|images?|img|tokens?|idx|(.*_)?(ids|mask|masks|logits|embeddings?)"
     r"|hidden(_states?)?|quer(y|ies)|keys?|values?|rng|rng_key|key|features?|frames?|audio|waveform|patches)"
 )
 

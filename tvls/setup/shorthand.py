@@ -1,13 +1,10 @@
-"""Arguments as they are typed on a command line: `x=float32[2,3]`, `train=true`, `name="s"`, `key=key<fry>[]`."""
+"""Values as they are typed on a command line: `float32[2,3]`, `true`, `"text"`, `key<fry>[]`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any, Final
 
-from tvls.protocol.errors import TvlsError
-from tvls.protocol.types import CallSetup, SetupProblem
 from tvls.setup.dtypes import resolve_dtype
 from tvls.setup.findings import Finding, is_error
 from tvls.setup.keys import show_key
@@ -15,8 +12,8 @@ from tvls.setup.parse import TomlError, parse_toml
 from tvls.setup.placeholders import UNKNOWN, names_in
 from tvls.setup.values import check_value
 
-_NAMED: Final = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
 _ARRAY: Final = re.compile(r"([A-Za-z_][\w.]*(?:\s*<[^<>\[\]]*>)?)\s*\[(.*)\]", re.DOTALL)
+WORD: Final = re.compile(r"[\w./:-]+")
 _DIMENSION: Final = re.compile(r"[0-9]+(?:_[0-9]+)*")
 _PYTHON: Final[dict[str, Any]] = {"True": True, "False": False, "None": {"kind": "none"}}
 
@@ -30,22 +27,8 @@ class TextError(ValueError):
         self.next_step = next_step
 
 
-def parse_input(text: str, option: str = "input") -> tuple[str | None, Any]:
-    """One argument of the call: its name (None for a positional one) and its value in canonical form.
-
-    `option` is what messages call the argument. Raises TvlsError, `setupInvalid`.
-    """
-    match = _NAMED.fullmatch(text)
-    name, source = (match[1], match[2]) if match else (None, text)
-    source = source.strip()
-    try:
-        return name, parse_value(source)
-    except TextError as fault:
-        raise _refused(option, name, text, fault) from fault
-
-
 def parse_value(source: str, *, for_form: bool = False) -> Any:
-    """A value without a name, in canonical form. For a form it stays as written, and `float32[batch, ?]` is a value.
+    """A value in canonical form. For a form it stays as written, and `float32[batch, ?]` is a value.
 
     Raises TextError.
     """
@@ -78,26 +61,6 @@ def parse_shape(text: str, *, open_dimensions: bool = False) -> list[int | str]:
     return dims
 
 
-def parse_inputs(texts: Iterable[str], option: str = "input") -> CallSetup:
-    """All arguments of the call; positional ones in their order. Raises TvlsError, also for a name given twice."""
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for text in texts:
-        name, value = parse_input(text, option)
-        if name is None:
-            args.append(value)
-        elif name in kwargs:
-            raise _refused(option, name, text, TextError(f"{name!r} is given twice", "Give each argument once."))
-        else:
-            kwargs[name] = value
-    return CallSetup(args=args, kwargs=kwargs)
-
-
-def parse_inits(texts: Iterable[str]) -> CallSetup:
-    """As `parse_inputs`, for the arguments of a constructor."""
-    return parse_inputs(texts, "init")
-
-
 def _parse_array(dtype_text: str, dims_text: str, for_form: bool) -> dict[str, Any]:
     try:
         dtype = resolve_dtype(dtype_text)
@@ -122,7 +85,7 @@ def _hint(source: str) -> str:
         return f"An array needs its dimensions: {resolve_dtype(source).name}[2,3], or {source}[] for a scalar."
     except ValueError:
         pass
-    if re.fullmatch(r"[\w./:-]+", source):
+    if WORD.fullmatch(source):
         return f"A string needs quotes, which the shell must not take away: 'NAME=\"{source}\"'."
     return 'Write an array as float32[2,3], anything else as in TOML: 3, true, "text", [1, 2], { a = 1 }.'
 
@@ -135,9 +98,3 @@ def _checked(value: Any, for_form: bool) -> Any:
         where = f" at {show_key(finding.key)}" if finding.key else ""
         raise TextError(f"{finding.message}{where}", "Correct it and try again.")
     return value if for_form else checked
-
-
-def _refused(option: str, name: str | None, text: str, fault: TextError) -> TvlsError:
-    key = option if name is None else f"{option} {name}"
-    problem = SetupProblem(key=key, message=fault.message)
-    return TvlsError("setupInvalid", f"--{option} {text!r}: {fault.message}.", fault.next_step, problems=[problem])

@@ -73,6 +73,11 @@ def option_of(written: Any, hint: Hint, types: Types) -> Any:
     return valued[0] if len(valued) == 1 else ...
 
 
+def option_name(option: Any) -> str:
+    """What a person types for an option."""
+    return cast("dict[str, str]", option)["member"] if isinstance(option, dict) else str(option)
+
+
 def is_option(value: Any, hint: Hint) -> bool:
     """Whether a value is one of the options; `true` is not `1`."""
     return any(type(option) is type(value) and option == value for option in hint.options)
