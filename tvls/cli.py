@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(run=_serve)
 
     discover = commands.add_parser("discover", help="list the models in files and folders; runs nothing of them")
-    discover.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    discover.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="default: the current folder")
     discover.add_argument("--json", action="store_true", help="print [{path, kind, name, line}]")
     discover.set_defaults(run=_discover)
 
@@ -227,7 +227,7 @@ def _serve(_: argparse.Namespace) -> int:
 def _discover(arguments: argparse.Namespace) -> int:
     from tvls.commands.discover import discover_command
 
-    return asyncio.run(discover_command(arguments.paths, arguments.json))
+    return asyncio.run(discover_command(arguments.paths or [Path()], arguments.json))
 
 
 def _trace(arguments: argparse.Namespace) -> int:

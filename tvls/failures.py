@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tvls.capture.document import Failure, Frame
-from tvls.protocol.errors import ErrorKind, TvlsError
+from tvls.protocol.errors import ErrorKind, TvlsError, sentence
 from tvls.protocol.types import FrameInfo, SetupProblem
 
 _SHORT: Final = 300
@@ -64,7 +64,7 @@ def _sentence(text: str) -> str:
     """A hint as a sentence. A name that it begins with stays as it is written."""
     word = text.partition(" ")[0]
     start = text if word != word.lower() or not word.isalpha() else text[0].upper() + text[1:]
-    return start if start.endswith((".", "…", "?")) else start + "."
+    return sentence(start)
 
 
 def failure_error(failure: Failure) -> TvlsError:

@@ -72,7 +72,8 @@ def shell(tmp_path: Path, models_python: str) -> Shell:
 
 
 def test_discover(shell: Shell) -> None:  # R3, R6
-    rows = json.loads(shell.run("discover", ".", "--json")[0])
+    rows = json.loads(shell.run("discover", "--json")[0])
+    assert json.loads(shell.run("discover", ".", "--json")[0]) == rows
     assert rows == [
         {"path": "model.py", "kind": "jax.function", "name": "net", "line": 6},
         {"path": "model.py", "kind": "jax.function", "name": "add", "line": 10},
@@ -185,6 +186,31 @@ def test_usage_errors(shell: Shell) -> None:
     shell.run("show", "absent.json", code=2)
     (shell.folder / "broken.json").write_text('{"formatVersion": 1, "captureId": "x"')
     assert shell.run("show", "broken.json", code=1)[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["trace", "absent.py:net"],
+        ["trace", "model.py:net", "--input", "x=foo"],
+        ["trace", "model.py:net", "-o", "absent/net.json"],
+        ["show", "absent.json"],
+        ["discover", "absent"],
+        ["doctor", "--folder", "absent"],
+        ["env", "list", "--folder", "absent"],
+        ["env", "use"],
+    ],
+)
+def test_wrong_usage_is_told_as_json_too(shell: Shell, arguments: list[str]) -> None:
+    out, err = shell.run(*arguments, "--json", code=2)
+    assert json.loads(out)["error"]["message"]
+    assert err == ""
+
+
+def test_a_broken_graph_file_is_told_as_json_too(shell: Shell) -> None:
+    (shell.folder / "broken.json").write_text("{")
+    out, _ = shell.run("show", "broken.json", "--json", code=1)
+    assert json.loads(out)["error"]["data"]["kind"] == "captureInvalid"
 
 
 def test_doctor_says_what_to_do(shell: Shell) -> None:

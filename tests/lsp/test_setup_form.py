@@ -459,6 +459,26 @@ async def test_a_client_that_cannot_ask_is_told_the_command(folder: Path) -> Non
         assert "[profiles.net]" in (folder / "tensorviz.toml").read_text()
 
 
+async def test_what_is_wrong_and_what_to_do_are_two_sentences(folder: Path) -> None:  # R28
+    (folder / "tensorviz.toml").write_text("version = 1\n[profiles.net\n")
+    async with LspClient.start() as client:
+        await client.initialize(MINIMAL, folders=[folder], options={"trustedFolders": [str(folder)]})
+        refused = await client.ask(
+            "workspace/executeCommand",
+            {"command": "tvls.server.draftSetup", "arguments": [target(folder, "net")]},
+        ).error()
+        message, _, step = refused.message.partition(". ")
+        assert "is not valid TOML" in message
+        assert step == refused.data["nextStep"]
+        (folder / "tensorviz.toml").unlink()
+        await client.ask(
+            "workspace/executeCommand",
+            {"command": "tvls.server.openGraph", "arguments": [target(folder, "net")]},
+        ).error()
+        shown = await client.wait_for("window/showMessage", lambda params: "needs values" in params["message"])
+        assert ".." not in shown["params"]["message"]
+
+
 async def test_shapes_that_a_comment_or_a_profile_states_are_offered(folder: Path) -> None:  # R10
     (folder / "model.py").write_text(
         "import jax\nimport jax.numpy as jnp\n\n@jax.jit\n"

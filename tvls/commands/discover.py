@@ -11,7 +11,8 @@ from typing import TextIO
 from tvls.analysis.client import AnalysisError
 from tvls.analysis.discover import discover
 from tvls.analysis.types import FileError
-from tvls.commands.exits import DONE, FAILED, USAGE
+from tvls.commands.exits import DONE, FAILED
+from tvls.commands.terminal import refuse
 from tvls.printable import printable
 
 
@@ -22,8 +23,7 @@ async def discover_command(paths: list[Path], as_json: bool) -> int:
     """
     gone = [path for path in paths if not path.exists()]
     if gone:
-        _print(f"tvls: there is no {', '.join(printable(str(path)) for path in gone)}", sys.stderr)
-        return USAGE
+        return refuse(f"there is no {', '.join(str(path) for path in gone)}", as_json)
     try:
         found = await discover(paths)
     except AnalysisError as error:

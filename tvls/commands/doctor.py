@@ -15,8 +15,8 @@ from typing import Literal
 import tvls
 from tvls.analysis.client import AnalysisError
 from tvls.analysis.discover import discover
-from tvls.commands.exits import DONE, MISSING, USAGE
-from tvls.commands.terminal import complain, settings, workspace_folder
+from tvls.commands.exits import DONE, MISSING
+from tvls.commands.terminal import refuse, settings, workspace_folder
 from tvls.environments.check import check
 from tvls.environments.choices import Choices
 from tvls.environments.find import Selected, eligible, explain, find, program_fault
@@ -44,8 +44,7 @@ async def doctor_command(arguments: argparse.Namespace) -> int:
         folder = workspace_folder(arguments.folder, Path.cwd())
         configured = settings(arguments.python).interpreter_command()
     except ValueError as error:
-        complain(str(error))
-        return USAGE
+        return refuse(str(error), arguments.json)
     findings = [
         Finding("ok", f"tvls {tvls.__version__} on Python {platform.python_version()} ({sys.platform})"),
         Finding("ok", f"workspace folder {folder}"),

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from tvls.commands.exits import DONE, MISSING, USAGE
-from tvls.commands.terminal import Terminal, absolute, complain, read_answer, report, settings, workspace_folder
+from tvls.commands.exits import DONE, MISSING
+from tvls.commands.terminal import Terminal, absolute, complain, read_answer, refuse, report, settings, workspace_folder
 from tvls.printable import printable_text
 from tvls.protocol import types as t
 from tvls.protocol import types_environment as te
@@ -27,8 +27,7 @@ def env_command(arguments: argparse.Namespace) -> int:
         folder = workspace_folder(arguments.folder, Path.cwd())
         chosen = settings(arguments.python) if "python" in arguments else settings(None)
     except ValueError as error:
-        complain(str(error))
-        return USAGE
+        return refuse(str(error), arguments.json)
     trust: bool = getattr(arguments, "trust", False)
     return asyncio.run(_with_session(arguments, folder, trust, chosen.interpreter_command()))
 
@@ -84,8 +83,10 @@ async def env_list(session: Session, host: Terminal, arguments: argparse.Namespa
 async def env_use(session: Session, host: Terminal, arguments: argparse.Namespace, _: list[str]) -> int:
     words: list[str] = arguments.command
     if bool(words) == arguments.forget:
-        complain("name a Python, such as .venv/bin/python or `uv run python`, or forget the choice with --forget")
-        return USAGE
+        return refuse(
+            "name a Python, such as .venv/bin/python or `uv run python`, or forget the choice with --forget",
+            arguments.json,
+        )
     if len(words) == 1:
         words = [_program(words[0])]
     found = session.environment_select(te.EnvironmentSelectParams(command=words))

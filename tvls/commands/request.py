@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tvls.commands.terminal import absolute, complain, report, settings, workspace_folder
+from tvls.commands.terminal import absolute, complain, refuse, report, settings, workspace_folder
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
@@ -30,10 +30,11 @@ def target_file(target: str) -> tuple[str, Path, str]:
 
 def read_request(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path, Settings] | None:
     """The request, the workspace folder and the settings; None for wrong usage, which was told then."""
+    as_json: bool = getattr(arguments, "json", False)
     try:
         return *open_params(arguments), settings(arguments.python, arguments.limit)
     except ValueError as error:
-        complain(str(error))
+        refuse(str(error), as_json)
     return None
 
 

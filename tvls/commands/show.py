@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tvls import graph
 from tvls.canvas.file import graph_page
-from tvls.commands.exits import DONE, FAILED, USAGE
-from tvls.commands.terminal import complain, report
+from tvls.commands.exits import DONE, FAILED
+from tvls.commands.terminal import refuse, report
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
 
@@ -17,12 +17,11 @@ def show_command(file: Path, as_json: bool, page: Path | None, max_lines: int | 
     try:
         data = file.read_bytes()
     except OSError as error:
-        complain(f"{file} cannot be read: {error.strerror}")
-        return USAGE
+        return refuse(f"{file} cannot be read: {error.strerror}", as_json)
     try:
         document = graph.load(data)
     except TvlsError as error:
-        return report(error)
+        return report(error, as_json)
     if as_json:
         sys.stdout.write(data.decode())
     elif page is not None and "failure" not in document:
@@ -32,8 +31,7 @@ def show_command(file: Path, as_json: bool, page: Path | None, max_lines: int | 
         except TvlsError as error:
             return report(error)
         except OSError as error:
-            complain(f"{page} cannot be written: {error.strerror}")
-            return USAGE
+            return refuse(f"{page} cannot be written: {error.strerror}")
         print(page)
     elif "failure" in document:
         print(printable_text(graph.failure_text(document)), end="")

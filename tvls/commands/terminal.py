@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tvls.commands.exits import FAILED, MISSING, MISSING_KINDS
+from tvls.commands.exits import FAILED, MISSING, MISSING_KINDS, USAGE
 from tvls.host import LogLevel
 from tvls.printable import printable_text
 from tvls.protocol import types as t
@@ -144,6 +144,16 @@ def _limits(texts: Sequence[str]) -> LimitSettings:
 
 def complain(message: str) -> None:
     print(printable_text(f"tvls: {message}"), file=sys.stderr)
+
+
+def refuse(message: str, as_json: bool = False) -> int:
+    """Tells of wrong usage. Returns the exit code."""
+    if as_json:
+        error = {"message": message, "data": {"kind": "usage"}}
+        print(msgspec.json.encode({"error": error}).decode())
+    else:
+        complain(message)
+    return USAGE
 
 
 def _indented(text: str) -> None:

@@ -9,7 +9,7 @@ from tvls import graph
 from tvls.capture.encoding import canonical_json
 from tvls.commands.exits import DONE, USAGE
 from tvls.commands.request import read_request, tell_failure, warn_of_setup, with_values
-from tvls.commands.terminal import Terminal, complain
+from tvls.commands.terminal import Terminal, refuse
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
@@ -17,8 +17,9 @@ from tvls.session import Session
 
 async def trace_command(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and not arguments.output.absolute().parent.is_dir():
-        complain(f"there is no folder {arguments.output.parent} to write {arguments.output.name} into")
-        return USAGE
+        return refuse(
+            f"there is no folder {arguments.output.parent} to write {arguments.output.name} into", arguments.json
+        )
     asked = read_request(arguments)
     if asked is None:
         return USAGE
@@ -47,8 +48,7 @@ async def trace_command(arguments: argparse.Namespace) -> int:
         try:
             await asyncio.to_thread(arguments.output.write_bytes, data)
         except OSError as error:
-            complain(f"{arguments.output} cannot be written: {error.strerror}")
-            return USAGE
+            return refuse(f"{arguments.output} cannot be written: {error.strerror}", arguments.json)
     if arguments.json:
         print(data.decode())
     elif arguments.output is None or arguments.max_lines or arguments.depth:

@@ -107,8 +107,8 @@ def require(environment: Environment, kind: str) -> None:
         raise TvlsError(
             "environmentInvalid",
             next(iter(faults.values())),
-            f"Look at what installing {' and '.join(needed)} there would change (the command "
-            "`tvls.server.installLibraries`, or `tvls env install` in a terminal), or select another interpreter.",
+            f"Look at what installing {' and '.join(needed)} there would change (`tvls env install`, or in an editor "
+            "the command `tvls.server.installLibraries`), or select another interpreter.",
             folder=Path(environment.folder).as_uri(),
             interpreter=list(environment.command),
             requirements=needed,

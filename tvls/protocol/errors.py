@@ -67,3 +67,13 @@ class TvlsError(Exception):
     @property
     def code(self) -> int:
         return CODES[self.kind]
+
+    @property
+    def told(self) -> str:
+        """What went wrong and what to do, as one text."""
+        return f"{sentence(self.message)} {self.data.next_step}"
+
+
+def sentence(text: str) -> str:
+    """The text with an end, before another sentence."""
+    return text if text.endswith((".", "…", "?", "!")) else f"{text}."

@@ -14,7 +14,7 @@ from tvls.canvas.outcome import Outcome
 from tvls.jsonrpc import REQUEST_CANCELLED
 from tvls.protocol import types as t
 from tvls.protocol import types_page as p
-from tvls.protocol.errors import TvlsError
+from tvls.protocol.errors import TvlsError, sentence
 from tvls.server.draft import offer_draft
 from tvls.server.show import describe, show_outline, show_place, show_uri
 from tvls.server.state import Server
@@ -118,9 +118,9 @@ class Showing:
             if opened is None:  # it opened the page and says nothing of it
                 pass
             elif error is None:
-                server.show(lsp.MessageType.Info, f"{what}. {where}")
+                server.show(lsp.MessageType.Info, f"{sentence(what)} {where}")
             elif told_in_the_page(server, error):
-                server.show(lsp.MessageType.Warning, f"{what} {where}")
+                server.show(lsp.MessageType.Warning, f"{sentence(what)} {where}")
             return
         if error is not None and error.kind not in SHOWN_ON_ERROR:
             return
@@ -137,7 +137,7 @@ class Showing:
             return
         tunnel = forwarding(address)
         first = f" First, on the machine that you sit at: {tunnel}" if tunnel else ""
-        server.show(lsp.MessageType.Info, f"{what}. Open it in a browser: {address}{first}")
+        server.show(lsp.MessageType.Info, f"{sentence(what)} Open it in a browser: {address}{first}")
 
 
 async def _answer(invited: asyncio.Future[bool]) -> bool | None:

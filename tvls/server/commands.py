@@ -64,7 +64,7 @@ async def execute(server: Server, params: lsp.ExecuteCommandParams) -> Any:
     try:
         return await run(server, list(params.arguments or []), params.work_done_token)
     except TvlsError as error:
-        message = f"{error.message} {error.data.next_step}"
+        message = error.told
         if environments.can_be_mended(error.data) and not server.features.own_canvas:
             # Not awaited: the editor may wait for this answer.
             offer = environments.offer_installation(server, error.message, error.data)

@@ -36,7 +36,7 @@ async def offer_draft(server: Server, params: t.OpenParams, error: TvlsError) ->
         try:
             await draft_setup(server, target, params.profile)
         except TvlsError as fault:
-            server.show(lsp.MessageType.Error, f"{fault.message} {fault.data.next_step}")
+            server.show(lsp.MessageType.Error, fault.told)
 
 
 async def draft_setup(server: Server, target: t.TargetRef, profile: str | None) -> ts.SetupSaved:

@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from tvls.capture.document import TargetKind
 from tvls.protocol import types as t
 from tvls.protocol import types_environment as te
-from tvls.protocol.errors import TvlsError
+from tvls.protocol.errors import TvlsError, sentence
 from tvls.server.progress import progress
 from tvls.server.questions import NOT_NOW, NobodyAsked, ask
 from tvls.server.show import show_file
@@ -111,14 +111,14 @@ async def offer_installation(server: Server, message: str, lacking: t.ErrorData)
     try:
         answer = await ask(server, message, [SHOW_PLAN, NOT_NOW], lsp.MessageType.Warning)
     except NobodyAsked:
-        server.show(lsp.MessageType.Error, f"{message} {lacking.next_step}")
+        server.show(lsp.MessageType.Error, f"{sentence(message)} {lacking.next_step}")
         return
     if answer != SHOW_PLAN:
         return
     try:
         await install_command(server, lacking_argument(lacking), None)
     except TvlsError as error:  # nobody waits for an answer that could hold it
-        server.show(lsp.MessageType.Error, f"{error.message} {error.data.next_step}")
+        server.show(lsp.MessageType.Error, error.told)
 
 
 def lacking_argument(lacking: t.ErrorData) -> InstallArgument:
