@@ -100,7 +100,8 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a value by parameter, dimension or key: 'x=float32[2,3]', 'x.shape=2,3', 'batch=32'; repeatable",
+        help="a value by parameter, dimension or key: 'x=float32[2,3]', 'x.shape=2,3', 'batch=32', "
+        "'inputs.factory=batch.py:example'; repeatable",
     )
     setup.add_argument("--json", action="store_true", help="print the form as JSON and save nothing")
     setup.add_argument("--folder", type=Path, help="workspace folder; default: the nearest project above the file")

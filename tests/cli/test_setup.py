@@ -196,6 +196,25 @@ def test_what_cannot_be_typed_comes_from_a_factory(folder: Path) -> None:  # R10
     assert profiles(folder)["step"]["inputs"] == {"factory": {"file": "setups.py", "callable": "example"}}
 
 
+@pytest.mark.parametrize("by", ["--set", "a prompt"])
+def test_a_factory_is_named_as_commands_name_functions(folder: Path, by: str) -> None:  # R10, R12
+    if by == "--set":
+        done = run(folder, "model.py:net", "--set", "inputs.factory=model.py:example")
+        code, text = done.returncode, done.stderr
+    else:
+        code, text = answer(folder, "model.py:net", "factory", "model.py:example")
+    assert code == 0, text
+    factory = {"file": "model.py", "callable": "example"}
+    assert profiles(folder)["net"]["inputs"] == {"factory": factory}
+
+
+def test_a_factory_can_be_taken_back(folder: Path) -> None:  # R10
+    code, text = answer(folder, "model.py:net", "factory", "", "2, 3")
+    assert code == 0, text
+    array = {"kind": "tensor", "shape": [2, 3], "dtype": "float32"}
+    assert profiles(folder)["net"]["inputs"]["args"] == [array]  # type: ignore[index]
+
+
 def test_a_named_dimension_is_asked_for_at_once(folder: Path) -> None:  # R10
     code, text = answer(folder, "model.py:net", "nonsense", "", "2, n", "long", "7")
     assert code == 0, text

@@ -32,6 +32,7 @@ _INTRODUCTION: Final = (
     "What cannot be typed, such as parameters or the state of an optimizer, a function of yours can make: factory.",
     "Ctrl-C ends it, and nothing is saved.",
 )
+_FACTORY_KEYS: Final = [f"{part}.factory.{name}" for part in ("init", "inputs") for name in ("file", "callable")]
 _ARRAY: Final = re.compile(r"[A-Za-z_][\w.<> ]*\[.*\]")
 
 
@@ -126,6 +127,12 @@ class _Dialogue:
                 return form
             answer = _prompt(form, field)
             asked |= {field.key, *(part.key for part in form.fields if part.parent == field.key)}
+            if field.key in _FACTORY_KEYS and not field.text and answer in ("", UNKNOWN):
+                part = field.group
+                _say("  Without a function there is no factory; the arguments are asked for.")
+                form = await self.change(f"{part}.source", "arguments")
+                asked = {key for key in asked if not key.startswith(f"{part}.")}
+                continue
             if answer == UNKNOWN or (not answer and any(is_question(f) for f in (field, *_parts(form, field)))):
                 form = await self.leave_open(form, field)
                 continue

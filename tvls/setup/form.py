@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -101,6 +102,11 @@ def is_question(field: SetupField) -> bool:
     return field.required and not field.parts and field.value is msgspec.UNSET
 
 
+_FACTORY: Final = re.compile(r"(.+\.py):([^\W\d][\w.]*)")
+"""A function as commands name it: FILE:NAME."""
+_FACTORIES: Final = [(part, "factory", *rest) for part in ("init", "inputs") for rest in ((), ("file",))]
+
+
 def apply_changes(state: State, changes: Iterable[SetupChange]) -> None:
     """Makes the changes in their order. What cannot be is kept as a fault of its field."""
     for change in changes:
@@ -117,6 +123,11 @@ def apply_changes(state: State, changes: Iterable[SetupChange]) -> None:
 def _apply(state: State, change: SetupChange, key: Key) -> None:
     if not key:
         raise ValueError("the key of a change is empty")
+    if key in _FACTORIES and (named := _FACTORY.fullmatch((change.text or "").strip())) is not None:
+        kwargs = value_at(state.table, (key[0], "factory", "kwargs"))
+        kept = {} if kwargs is ... else {"kwargs": kwargs}
+        state.table[str(key[0])] = {"factory": {"file": named[1], "callable": named[2], **kept}}
+        return
     if change.text is not None:
         value = _typed(state, change.key, key, change.text)
     else:
@@ -559,7 +570,7 @@ class _Builder:
         table = cast("dict[str, Any]", factory) if isinstance(factory, dict) else {}
         made = "the model" if part == "init" else "the inputs"
         texts = {
-            "file": "A Python file of the workspace folder, relative to it, such as setups/batch.py.",
+            "file": "A Python file of the workspace folder, such as setups/batch.py; or with the function, FILE:NAME.",
             "callable": f"The function in it that makes {made}.",
         }
         for name, text in texts.items():
