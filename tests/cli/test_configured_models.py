@@ -112,8 +112,12 @@ def test_a_pytorch_model_with_a_dataclass(tmp_path: Path, torch_python: str) -> 
     write(tmp_path)
     asked = run(tmp_path, "setup", "gpt.py:GPT", "--set", "idx=int64[2,8]", code=3)
     assert "init.kwargs.config.fields.vocab_size" in asked
+    assert "State them: --set config.vocab_size=VALUE" in asked
     for wrong, says in (
-        ("config.n_heads=2", "there is no 'config.n_heads'"),
+        ("config.n_heads=2", "there is no field 'n_heads' in GPTConfig"),
+        ("config.nlayer=2", "there is no field 'nlayer' in GPTConfig; did you mean 'n_layer'?"),
+        ("config.attention.n_hed=2", "there is no field 'n_hed' in Attention; did you mean 'n_head'?"),
+        ("vocab_size=2", "did you mean config.vocab_size?"),
         ("config.activation=SILU", "this is one of GELU, RELU, not 'SILU'"),
         ("config.attention.n_head=two", "this is a whole number, not 'two'"),
     ):

@@ -88,6 +88,10 @@ def test_what_lacks_is_listed_and_nothing_is_saved(folder: Path) -> None:  # R10
         ("width=wide", "whole number"),
         ("depth=1", "there is no 'depth'; there are width, act, x, train, batch"),
         ("x.dtype=flaot32", "float32"),
+        ("widht=1", "did you mean 'width'?"),
+        ("width.0=5", "width is a whole number, which has nothing named '0'"),
+        ("width[0]=5", "width has no items to change"),
+        ("act.name=relu", "act is text, which has nothing named 'name'"),
         ("width", "is not NAME=VALUE"),
     ],
 )

@@ -335,3 +335,8 @@ def test_an_object_that_needs_nothing_is_made_unasked() -> None:  # R10
     made = {"kind": "object", "class": "c:Part", "fields": {}}
     assert (profile.init.kwargs, profile.inputs.kwargs) == ({"part": made}, {"part": made})
     assert [value.parameter for value in missing(found, profile)[0]] == ["config"]
+
+
+def test_text_without_quotes_is_told_with_them() -> None:  # R10
+    form = changed(drafted(target(parameter("dtype", "Any"))), ("init.kwargs.dtype", "bf"))
+    assert by_key(form)["init.kwargs.dtype"].error == "'bf' is not a value; text is written in quotes, \"bf\""

@@ -74,7 +74,13 @@ def _parse_toml(source: str, for_form: bool) -> Any:
     try:
         document = parse_toml(f"value = {source}")
     except TomlError as error:
-        raise TextError(f"{source!r} is not a value", _hint(source)) from error
+        hint = _hint(source)
+        if for_form:  # where the message alone is shown
+            text = f'text is written in quotes, "{source}"' if WORD.fullmatch(source) else ""
+            array = hint if hint.startswith("An array needs") else ""
+            told = array[:1].lower() + array[1:-1] or text
+            raise TextError(f"{source!r} is not a value{told and '; '}{told}", hint) from error
+        raise TextError(f"{source!r} is not a value", hint) from error
     if list(document) != ["value"]:
         raise TextError(f"{source!r} is more than one value", "Give one option for each argument.")
     return _checked(document["value"], for_form)
