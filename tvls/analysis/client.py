@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 import psutil
@@ -43,6 +43,7 @@ from tvls.analysis.types import (
 DEADLINE_SECONDS: Final = 15.0
 _MOST_RESTARTS: Final = 10
 _Make = Callable[[int], Message]
+T = TypeVar("T", bound=Answer)
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
 
 
@@ -95,14 +96,13 @@ class Analysis:
 
         `roots` are the workspace folders, in which imports are followed. Raises `AnalysisError`.
         """
-        name = _absolute(path)
-        if text is not None:
-            self._buffers[name] = text
-        folders = [to_wire(_absolute(root)) for root in roots]
-        buffer = _bytes(text)
-        answer = await self._ask(lambda number: TargetsRequest(number, to_wire(name), folders, buffer))
-        if not isinstance(answer, TargetsAnswer):
-            raise AnalysisError("the analysis process gave another kind of answer")
+        answer = await self._ask_about(
+            path,
+            text,
+            roots,
+            lambda number, wire, folders: TargetsRequest(number, wire, folders, _bytes(text)),
+            TargetsAnswer,
+        )
         result = answer.result
         return FileTargets([_named(target) for target in result.targets], result.parsed, result.error)
 
@@ -110,26 +110,44 @@ class Analysis:
         self, path: Path, name: str, text: str | None = None, roots: Sequence[Path] = ()
     ) -> Declared | None:
         """What the definition with this qualified name declares; None where there is none. Raises `AnalysisError`."""
-        wire = to_wire(_absolute(path))
-        if text is not None:
-            self._buffers[_absolute(path)] = text
-        folders = [to_wire(_absolute(root)) for root in roots]
-        answer = await self._ask(lambda number: DeclaredRequest(number, wire, folders, name, _bytes(text)))
-        if not isinstance(answer, DeclaredAnswer):
-            raise AnalysisError("the analysis process gave another kind of answer")
+        answer = await self._ask_about(
+            path,
+            text,
+            roots,
+            lambda number, wire, folders: DeclaredRequest(number, wire, folders, name, _bytes(text)),
+            DeclaredAnswer,
+        )
         return answer.declared
 
     async def named(self, path: Path, name: str, text: str | None = None, roots: Sequence[Path] = ()) -> Named:
         """A definition that is no target, by its name. Raises `AnalysisError`."""
-        wire = to_wire(_absolute(path))
-        if text is not None:
-            self._buffers[_absolute(path)] = text
-        folders = [to_wire(_absolute(root)) for root in roots]
-        answer = await self._ask(lambda number: NamedRequest(number, wire, folders, name, _bytes(text)))
-        if not isinstance(answer, NamedAnswer):
-            raise AnalysisError("the analysis process gave another kind of answer")
+        answer = await self._ask_about(
+            path,
+            text,
+            roots,
+            lambda number, wire, folders: NamedRequest(number, wire, folders, name, _bytes(text)),
+            NamedAnswer,
+        )
         found = answer.named
         return Named(found.target and _named(found.target), found.no_model)
+
+    async def _ask_about(
+        self,
+        path: Path,
+        text: str | None,
+        roots: Sequence[Path],
+        request: Callable[[int, str, list[str]], Message],
+        kind: type[T],
+    ) -> T:
+        """Asks about one file, of which `text` is the open buffer. Raises `AnalysisError`."""
+        name = _absolute(path)
+        if text is not None:
+            self._buffers[name] = text
+        wire, folders = to_wire(name), [to_wire(_absolute(root)) for root in roots]
+        answer = await self._ask(lambda number: request(number, wire, folders))
+        if not isinstance(answer, kind):
+            raise AnalysisError("the analysis process gave another kind of answer")
+        return answer
 
     async def index(self, roots: Sequence[Path], only: Sequence[Path] | None = None) -> list[FoundTarget]:
         """Targets of all files below the workspace folders (or below `only`), by path. Raises `AnalysisError`."""

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import msgspec
@@ -132,32 +132,31 @@ class _Server:
                 files = self.workspace.index([from_wire(root) for root in message.roots], only)
                 self.jobs[message.id] = (files, Found([], []))
             case DeclaredRequest():
-                try:
-                    path = from_wire(message.path)
-                    if message.text is not None:
-                        self.workspace.put(path, _text(message.text))
-                    roots = [from_wire(root) for root in message.roots]
-                    self.send(DeclaredAnswer(message.id, self.workspace.declared(path, roots, message.name)))
-                except Exception as error:  # noqa: BLE001 - one bad file must not end the service of the others
-                    self.fail(message.id, error)
+                self.answer(
+                    message,
+                    lambda path, roots: DeclaredAnswer(message.id, self.workspace.declared(path, roots, message.name)),
+                )
             case NamedRequest():
-                try:
-                    path = from_wire(message.path)
-                    if message.text is not None:
-                        self.workspace.put(path, _text(message.text))
-                    roots = [from_wire(root) for root in message.roots]
-                    self.send(NamedAnswer(message.id, self.workspace.named(path, roots, message.name)))
-                except Exception as error:  # noqa: BLE001 - one bad file must not end the service of the others
-                    self.fail(message.id, error)
+                self.answer(
+                    message,
+                    lambda path, roots: NamedAnswer(message.id, self.workspace.named(path, roots, message.name)),
+                )
             case TargetsRequest():
-                try:
-                    path = from_wire(message.path)
-                    if message.text is not None:
-                        self.workspace.put(path, _text(message.text))
-                    answer = self.workspace.targets(path, [from_wire(root) for root in message.roots])
-                    self.send(TargetsAnswer(message.id, answer))
-                except Exception as error:  # noqa: BLE001 - one bad file must not end the service of the others
-                    self.fail(message.id, error)
+                self.answer(message, lambda path, roots: TargetsAnswer(message.id, self.workspace.targets(path, roots)))
+
+    def answer(
+        self,
+        request: DeclaredRequest | NamedRequest | TargetsRequest,
+        answered: Callable[[str, list[str]], Answer],
+    ) -> None:
+        """Answers a request about one file, whose text may come with it."""
+        try:
+            path = from_wire(request.path)
+            if request.text is not None:
+                self.workspace.put(path, _text(request.text))
+            self.send(answered(path, [from_wire(root) for root in request.roots]))
+        except Exception as error:  # noqa: BLE001 - one bad file must not end the service of the others
+            self.fail(request.id, error)
 
     def work(self) -> None:
         """A slice of the oldest index."""
