@@ -39,6 +39,10 @@ class Hint(msgspec.Struct, frozen=True, kw_only=True):
     alternatives: tuple[Hint, ...] = ()
     """Parts of a union that have nothing in common, as in `int | tuple[int, int]`."""
 
+    def allows(self, value: object) -> bool:
+        """Whether a value is one of the options; `true` is not `1`."""
+        return any(type(option) is type(value) and option == value for option in self.options)
+
     def of_item(self, part: str | int) -> Hint:
         """Of one item of a container."""
         if self.type == "tuple" and isinstance(part, int) and len(self.items) > 1:

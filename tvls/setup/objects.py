@@ -111,9 +111,7 @@ def _plain_fault(value: Any, hint: Hint, name: str) -> str | None:
         case list(), "tuple":
             written = inline({"kind": "tuple", "items": value})
             return f"{name} takes a tuple, and this is a list: write {written}"
-        case _, "choice" if hint.options and not any(
-            type(option) is type(value) and option == value for option in hint.options
-        ):
+        case _, "choice" if hint.options and not hint.allows(value):
             names = ", ".join(inline(option) for option in hint.options if not isinstance(option, dict))
             members = [cast("dict[str, str]", option) for option in hint.options if isinstance(option, dict)]
             if not members:

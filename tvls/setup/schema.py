@@ -299,18 +299,21 @@ DICT: Final = TableFact(
     },
 )
 
-_CLASS_TYPE: Final = 'string `"module:qualname"`'
+
+def _class_key(what: str) -> KeyFact:
+    return KeyFact(
+        type='string `"module:qualname"`',
+        help=f"{what}: the module as it is imported, a colon, and the name in the module.",
+        required=True,
+    )
+
 
 OBJECT: Final = TableFact(
     what="an object",
     help=VALUE_KINDS["object"],
     keys={
         "kind": KIND,
-        "class": KeyFact(
-            type=_CLASS_TYPE,
-            help="The dataclass or named tuple: the module as it is imported, a colon, and the name in the module.",
-            required=True,
-        ),
+        "class": _class_key("The dataclass or named tuple"),
         "fields": KeyFact(
             type="table",
             help="Its fields by name. What is left out has the default of the class.",
@@ -325,11 +328,7 @@ ENUM: Final = TableFact(
     help=VALUE_KINDS["enum"],
     keys={
         "kind": KIND,
-        "class": KeyFact(
-            type=_CLASS_TYPE,
-            help="The enumeration: the module as it is imported, a colon, and the name in the module.",
-            required=True,
-        ),
+        "class": _class_key("The enumeration"),
         "member": KeyFact(type="string", help="The name of the member, not its value.", required=True),
     },
 )

@@ -77,20 +77,14 @@ def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: in
             return {"kind": "tuple", "items": check_value(items, (*at, "items"), found, depth + 1)}
         case "dict":
             found += unknown_keys(table, DICT.keys, at, DICT.what)
-            items = table.get("items", {})
-            if not isinstance(items, dict):
-                found.append(Finding((*at, "items"), f"items of a dict are a table, not {describe(items)}"))
-                return None
-            inner = check_values(cast("dict[str, Any]", items), (*at, "items"), found, depth + 1)
+            inner = _check_inner(table, "items", "a dict", at, found, depth)
             # Only a dictionary that has the key `kind` needs this spelling; the digest should not tell the two apart.
-            return {"kind": "dict", "items": inner} if "kind" in inner else inner
+            return {"kind": "dict", "items": inner} if inner is not None and "kind" in inner else inner
         case "object":
             found += unknown_keys(table, OBJECT.keys, at, OBJECT.what)
-            fields = table.get("fields", {})
-            if not isinstance(fields, dict):
-                found.append(Finding((*at, "fields"), f"fields of an object are a table, not {describe(fields)}"))
+            inner = _check_inner(table, "fields", "an object", at, found, depth)
+            if inner is None:
                 return None
-            inner = check_values(cast("dict[str, Any]", fields), (*at, "fields"), found, depth + 1)
             return {"kind": "object", "class": _check_class(table, at, found), "fields": inner}
         case "enum":
             found += unknown_keys(table, ENUM.keys, at, ENUM.what)
@@ -117,6 +111,17 @@ def _check_table(table: dict[str, Any], at: Key, found: list[Finding], depth: in
                 )
             )
             return None
+
+
+def _check_inner(
+    table: dict[str, Any], key: str, of: str, at: Key, found: list[Finding], depth: int
+) -> dict[str, Any] | None:
+    """The table of values at a key of one; None for what is no table."""
+    inner = table.get(key, {})
+    if not isinstance(inner, dict):
+        found.append(Finding((*at, key), f"{key} of {of} are a table, not {describe(inner)}"))
+        return None
+    return check_values(cast("dict[str, Any]", inner), (*at, key), found, depth + 1)
 
 
 def _check_class(table: dict[str, Any], at: Key, found: list[Finding]) -> Any:

@@ -62,7 +62,7 @@ def _alternative(value: Any, hint: Hint) -> Hint:
 def option_of(written: Any, hint: Hint, types: Types) -> Any:
     """The option of a choice that was written: itself, a member by its name (`AVG`, `Pool.AVG`), or by its value where
     one member alone has that; `...` for none."""
-    if is_option(written, hint):
+    if hint.allows(written):
         return written
     members = [cast("dict[str, str]", option) for option in hint.options if isinstance(option, dict)]
     if isinstance(written, str):
@@ -76,11 +76,6 @@ def option_of(written: Any, hint: Hint, types: Types) -> Any:
 def option_name(option: Any) -> str:
     """What a person types for an option."""
     return cast("dict[str, str]", option)["member"] if isinstance(option, dict) else str(option)
-
-
-def is_option(value: Any, hint: Hint) -> bool:
-    """Whether a value is one of the options; `true` is not `1`."""
-    return any(type(option) is type(value) and option == value for option in hint.options)
 
 
 def _names(option: dict[str, str]) -> set[str]:
