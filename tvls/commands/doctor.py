@@ -15,6 +15,7 @@ from typing import Literal
 import tvls
 from tvls.analysis.client import AnalysisError
 from tvls.analysis.discover import discover
+from tvls.capture.document import TargetKind
 from tvls.commands.exits import DONE, MISSING
 from tvls.commands.terminal import refuse, settings, workspace_folder
 from tvls.environments.check import check
@@ -26,6 +27,7 @@ from tvls.printable import printable_text
 from tvls.protocol import types_environment as te
 from tvls.protocol.errors import TvlsError
 from tvls.setup.read import SETUP_FILE, read_setup
+from tvls.setup.required import framework_of
 from tvls.trust import TrustStore
 
 _ANOTHER = "Choose another with `tvls env use PYTHON`, or name one with --python; `tvls env list` has what was found."
@@ -122,13 +124,13 @@ async def _interpreter(folder: Path, configured: list[str] | None, trust_now: bo
     return [*findings, *_lacking(info, kinds)]
 
 
-def _lacking(info: te.EnvironmentInfo, kinds: Sequence[str]) -> list[Finding]:
+def _lacking(info: te.EnvironmentInfo, kinds: Sequence[TargetKind]) -> list[Finding]:
     """A finding for each library that models of these kinds need; a note where those of another framework open."""
-    opens = {"torch" if kind == "torch.module" else "jax" for kind in kinds if kind not in info.unusable}
+    opens = {framework_of(kind) for kind in kinds if kind not in info.unusable}
     findings: dict[str, Finding] = {}
     for kind in kinds:
         needed = {*NEEDED[kind], *(["jaxlib"] if "jax" in NEEDED[kind] else [])}
-        framework = "torch" if kind == "torch.module" else "jax"
+        framework = framework_of(kind)
         state = "note" if opens - {framework} and framework not in opens else "missing"
         for library in info.libraries if kind in info.unusable else ():
             absent = library.state in ("missing", "tooOld")
@@ -142,7 +144,7 @@ def _lacking(info: te.EnvironmentInfo, kinds: Sequence[str]) -> list[Finding]:
     return list(findings.values())
 
 
-async def _kinds(folder: Path) -> tuple[list[str], list[Finding]]:
+async def _kinds(folder: Path) -> tuple[list[TargetKind], list[Finding]]:
     """Kinds of the models that the folder has, or its profiles have from elsewhere: they decide what Python needs."""
     profiles = read_setup(FileDigests().text_or_none(folder / SETUP_FILE) or "").profiles.values()
     try:
@@ -151,5 +153,5 @@ async def _kinds(folder: Path) -> tuple[list[str], list[Finding]]:
         return list(NEEDED), [Finding("note", f"the models of the folder could not be looked for: {error}")]
     here = {f"{target.module}:{target.name}" for target in targets}
     elsewhere = {profile.framework for profile in profiles if profile.model not in here}
-    named = ["torch.module" if framework == "torch" else "jax.function" for framework in elsewhere]
+    named: list[TargetKind] = ["torch.module" if framework == "torch" else "jax.function" for framework in elsewhere]
     return sorted({*named, *(target.kind for target in targets)}), []

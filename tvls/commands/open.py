@@ -48,7 +48,7 @@ async def open_command(arguments: argparse.Namespace) -> int:
             host.done()
             with_form = error.kind in ("setupRequired", "setupInvalid") and _on_a_terminal()
             if not with_form:
-                return await tell_failure(session, error, arguments)
+                return await tell_failure(session, error, params, arguments.target)
             report(error)
             missing = error  # the page has a form for it
         host.done()

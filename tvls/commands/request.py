@@ -32,13 +32,13 @@ def read_request(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path, Set
     """The request, the workspace folder and the settings; None for wrong usage, which was told then."""
     as_json: bool = getattr(arguments, "json", False)
     try:
-        return *open_params(arguments), settings(arguments.python, arguments.limit)
+        return *_open_params(arguments), settings(arguments.python, arguments.limit)
     except ValueError as error:
         refuse(str(error), as_json)
     return None
 
 
-def open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
+def _open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
     """The request and the workspace folder. Raises ValueError for wrong usage."""
     inline = bool(arguments.input or arguments.init or arguments.seed is not None or arguments.device)
     if arguments.target is None:
@@ -69,15 +69,12 @@ async def with_values(session: Session, params: t.OpenParams, arguments: argpars
     if params.setup is None or params.target is None:
         return params
     target = await session.definition(params.target)
+    init, call, types = (target.init_parameters, target.parameters, target.types) if target else ([], [], {})
     try:
         setup = msgspec.structs.replace(
             params.setup,
-            init=parse_inits(arguments.init, target.init_parameters, target.types)
-            if target
-            else parse_inits(arguments.init),
-            inputs=parse_inputs(arguments.input, target.parameters, target.types)
-            if target
-            else parse_inputs(arguments.input),
+            init=parse_inits(arguments.init, init, types),
+            inputs=parse_inputs(arguments.input, call, types),
         )
     except TvlsError as error:
         report(error, getattr(arguments, "json", False))
@@ -85,15 +82,16 @@ async def with_values(session: Session, params: t.OpenParams, arguments: argpars
     return msgspec.structs.replace(params, setup=setup)
 
 
-async def tell_failure(session: Session, error: TvlsError, arguments: argparse.Namespace, as_json: bool = False) -> int:
+async def tell_failure(
+    session: Session, error: TvlsError, params: t.OpenParams, target: str, as_json: bool = False
+) -> int:
     """Reports an error with the next step of the command line, where that is another than in an editor."""
-    target: str = arguments.target
     if error.data.missing and error.data.uri is None:
         step = (
             "State them with --input NAME=VALUE (--init for the constructor), or save a profile with "
             f"`tvls setup {target}`."
         )
-        names = await _profile_names(session, open_params(arguments)[0])
+        names = await _profile_names(session, params)
         if names:
             error.message += f" The profile {names[0]!r} is not used beside --input, --init, --seed and --device."
             step = (

@@ -40,7 +40,7 @@ async def trace_command(arguments: argparse.Namespace) -> int:
     except TvlsError as error:
         host.done()
         await warn_of_setup(session, folder, params)
-        return await tell_failure(session, error, arguments, arguments.json)
+        return await tell_failure(session, error, params, arguments.target, arguments.json)
     finally:
         await session.aclose()
     data = canonical_json(capture)

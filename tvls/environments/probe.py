@@ -15,12 +15,13 @@ from typing import Any, Final
 
 import msgspec
 
+from tvls.capture.document import TargetKind
 from tvls.environments.ask import SELECT_ANOTHER, answer_in, ask
 from tvls.protocol.errors import TvlsError
 
 OLDEST_PYTHON: Final = "3.10"
 OLDEST: Final = {"jax": "0.6.1", "flax": "0.10.6", "torch": "2.3"}
-NEEDED: Final = {
+NEEDED: Final[dict[TargetKind, tuple[str, ...]]] = {
     "jax.function": ("jax",),
     "flax.linen": ("jax", "flax"),
     "flax.nnx": ("jax", "flax"),
@@ -90,7 +91,7 @@ def requirement(library: str) -> str:
     return f"{library}>={OLDEST[library]}"
 
 
-def require(environment: Environment, kind: str) -> None:
+def require(environment: Environment, kind: TargetKind) -> None:
     """TvlsError `environmentInvalid` where the environment lacks what a target of `kind` needs, or has it too old."""
     where = environment.executable
     faults: dict[str, str] = {}

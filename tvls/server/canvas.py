@@ -57,7 +57,6 @@ class Showing:
         """`browser`: whatever the client shows graphs in."""
         self._server = server
         self._params = params
-        self._browser = browser
         self._mute = server.features.own_canvas and not browser
         self._in_page = browser or (not self._mute and server.settings.show == "canvas" and files.is_built())
         self._invited: asyncio.Future[bool] | None = None
