@@ -9,19 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.canvas.daemon import tvls_open
 from tests.canvas.test_reading import box
-
-MODEL = """\
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.up = nn.Linear(4, 8)
-
-    def forward(self, x):
-        return self.up(x).relu()
-"""
+from tests.torch_model import MODEL
 
 
 def test_what_is_told_of_an_operation(page: Page, tmp_path: Path, torch_python: str) -> None:  # R24

@@ -167,7 +167,7 @@ async def test_options_urls_and_paths_are_no_requirements(start: Start, make: Ca
     make([])
     async with start() as client:
         for text in (
-            "--index-url=http://example.org",
+            "--find-links=elsewhere",
             "-rfile",
             "jax @ https://example.org/a.whl",
             "./jax",

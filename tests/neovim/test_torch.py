@@ -6,19 +6,8 @@ from pathlib import Path
 
 from tests.neovim.editor import editor
 from tests.neovim.test_flow import SERVE
+from tests.torch_model import MODEL
 
-MODEL = """\
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.up = nn.Linear(4, 8)
-
-    def forward(self, x):
-        return self.up(x).relu()
-"""
 SETUP = """\
 version = 1
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.setup.targets import found_target
 from tvls.analysis.types import FoundTarget, Parameter
 from tvls.setup.annotations import Hint, read_annotation
 from tvls.setup.draft import draft_profile
@@ -50,20 +51,7 @@ def test_annotations(annotation: str | None, hint: Hint) -> None:  # R10
 
 
 def target(*parameters: Parameter) -> FoundTarget:
-    return FoundTarget(
-        path="/w/m.py",
-        name="f",
-        kind="jax.function",
-        module="m",
-        root="/w",
-        line=1,
-        column=0,
-        end_column=0,
-        name_line=1,
-        header_end_line=1,
-        end_line=2,
-        parameters=list(parameters),
-    )
+    return found_target(parameters=list(parameters))
 
 
 def parameter(name: str, annotation: str | None = None, default: str | None = None) -> Parameter:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.setup.targets import found_target
 from tvls.analysis.types import Enumeration, FoundTarget, NamedType, Parameter, Record
 from tvls.setup.language.completion import complete
 from tvls.setup.language.cursor import Around
@@ -45,18 +46,7 @@ if helper:
 def target(
     name: str, kind: Any, call: list[Parameter], init: list[Parameter], types: dict[str, NamedType] | None = None
 ) -> FoundTarget:
-    places = {"line": 1, "column": 0, "end_column": 0, "name_line": 1, "header_end_line": 1, "end_line": 3}
-    return FoundTarget(
-        path="/w/m.py",
-        name=name,
-        kind=kind,
-        module="m",
-        root="/w",
-        parameters=call,
-        init_parameters=init,
-        types=types or {},
-        **places,
-    )
+    return found_target(name, kind, end_line=3, parameters=call, init_parameters=init, types=types or {})
 
 
 X = Parameter("x", "positional_or_keyword")

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.setup.targets import found_target
 from tvls.analysis.types import Enumeration, FoundTarget, NamedType, Parameter, Record
 from tvls.protocol.types import InlineSetup
 from tvls.protocol.types_setup import SetupChange, SetupField
@@ -45,22 +46,7 @@ FIELDS = "init.kwargs.config.fields"
 
 
 def target(*init: Parameter, call: list[Parameter] | None = None) -> FoundTarget:
-    return FoundTarget(
-        path="/w/m.py",
-        name="Net",
-        kind="flax.nnx",
-        module="m",
-        root="/w",
-        line=1,
-        column=0,
-        end_column=0,
-        name_line=1,
-        header_end_line=1,
-        end_line=2,
-        init_parameters=list(init),
-        parameters=call or [],
-        types=TYPES,
-    )
+    return found_target("Net", "flax.nnx", init_parameters=list(init), parameters=call or [], types=TYPES)
 
 
 def drafted(found: FoundTarget) -> State:

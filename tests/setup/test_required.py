@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.setup.targets import found_target
 from tvls.analysis.types import FoundTarget, Parameter
 from tvls.protocol.errors import TvlsError
 from tvls.protocol.types import CallSetup, InlineSetup
@@ -50,18 +51,13 @@ def parameters(signature: str) -> list[Parameter]:
 
 
 def target(kind: Any = "jax.function", call: str = "x", init: str = "") -> FoundTarget:
-    return FoundTarget(
+    return found_target(
+        "net",
+        kind,
         path="/w/model.py",
-        name="net",
-        kind=kind,
         module="model",
-        root="/w",
-        line=1,
         column=4,
         end_column=7,
-        name_line=1,
-        header_end_line=1,
-        end_line=2,
         parameters=parameters(call),
         init_parameters=parameters(init),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tvls.analysis.types import FoundTarget, Parameter
+from tests.setup.targets import found_target
+from tvls.analysis.types import Parameter
 from tvls.setup.draft import draft_profile
 from tvls.setup.suggestions import SourceText, shapes_in_comments, suggestions_for
 
@@ -25,16 +26,8 @@ def attend(
     # memory: [batch, source, dim]
     return weights
 '''
-TARGET = FoundTarget(
-    path="/w/m.py",
-    name="attend",
-    kind="jax.function",
-    module="m",
-    root="/w",
-    line=1,
-    column=0,
-    end_column=0,
-    name_line=1,
+TARGET = found_target(
+    "attend",
     header_end_line=6,
     end_line=16,
     parameters=[

@@ -54,3 +54,8 @@ def documents(python: str, requests: dict[str, Any], **environment: str) -> dict
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     return json.loads(ran.stdout)
+
+
+def primitives(document: dict[str, Any]) -> list[str]:
+    assert "failure" not in document, document["failure"]
+    return [operation["primitive"] for operation in document["operations"]]

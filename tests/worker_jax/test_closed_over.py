@@ -12,7 +12,7 @@ import pytest
 from tvls.graph.outline import outline
 
 from . import cases
-from .batches import documents, request
+from .batches import documents, primitives, request
 from .conftest import MODELS, ROOT
 
 pytestmark = pytest.mark.timeout(600)
@@ -48,11 +48,6 @@ REQUESTS = {
 @pytest.fixture(scope="module")
 def answers(models_python: str) -> dict[str, Any]:
     return documents(models_python, REQUESTS)
-
-
-def primitives(document: dict[str, Any]) -> list[str]:
-    assert "failure" not in document, document["failure"]
-    return [operation["primitive"] for operation in document["operations"]]
 
 
 def states(document: dict[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from . import cases
-from .batches import documents, request
+from .batches import documents, primitives, request
 from .conftest import MODELS
 
 pytestmark = pytest.mark.timeout(600)
@@ -63,11 +63,6 @@ REQUESTS = {
 @pytest.fixture(scope="module")
 def answers(models_python: str) -> dict[str, Any]:
     return documents(models_python, REQUESTS)
-
-
-def primitives(document: dict[str, Any]) -> list[str]:
-    assert "failure" not in document, document["failure"]
-    return [operation["primitive"] for operation in document["operations"]]
 
 
 def shapes(document: dict[str, Any], role: str) -> dict[str, list[int]]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from . import cases
-from .batches import documents, request
+from .batches import documents, primitives, request
 from .conftest import MODELS
 from .pictures import cycle_in
 
@@ -56,11 +56,6 @@ def values(document: dict[str, Any], role: str) -> dict[str, list[int]]:
     assert "failure" not in document, document["failure"]
     assert cycle_in(document) is None
     return {value["name"]: value["shape"] for value in document["values"] if value["role"] == role}
-
-
-def primitives(document: dict[str, Any]) -> list[str]:
-    assert "failure" not in document, document["failure"]
-    return [operation["primitive"] for operation in document["operations"]]
 
 
 def test_an_equinox_class_is_built_from_its_fields_and_the_seed(answers: dict[str, Any]) -> None:
