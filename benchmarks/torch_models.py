@@ -107,10 +107,10 @@ def watched(profile: dict[str, Any], folder: str) -> float:
     sys.path.insert(0, str(ROOT))
     import torch
 
-    from tvls.worker import trace
+    from tvls.worker import trace, zygote
 
     torch.set_num_threads(1)
-    trace.load_framework("torch")
+    zygote.warm_up("torch")
     module, _, qualname = profile["model"].partition(":")
     request = {
         "workspace": folder,

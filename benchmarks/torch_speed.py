@@ -1,8 +1,8 @@
 """What recording costs: the trace of ResNet-50 in a warm worker, beside the bare program in the same warm process.
 
 Bare is what the trace cannot do without: importing the module, making the model, one eager forward in evaluation mode
-without gradients. Each run is a fork of one process that has PyTorch imported, as the warm worker's are. Prints the
-median of each and their ratio.
+without gradients. Each run is a fork of this process, which is made a warm worker as the daemon's is. Prints the median
+of each and their ratio.
 
 Usage: PYTHON benchmarks/torch_speed.py, with a Python of benchmarks/torch_models.py
 """
@@ -23,7 +23,7 @@ MODELS = str(ROOT / "benchmarks" / "torch_models")
 sys.path.insert(0, str(ROOT))
 RUNS = 5
 
-from tvls.worker import trace  # noqa: E402
+from tvls.worker import trace, zygote  # noqa: E402
 
 SETUP = {
     "digest": "",
@@ -61,12 +61,12 @@ def bare() -> dict[str, float]:
     return {"import and init": made - began, "forward": ended - made, "total": ended - began}
 
 
-def traced() -> dict[str, float]:
+def traced(preloaded: trace.Preloaded) -> dict[str, float]:
     phases: list[tuple[str, float]] = []
     target = {"kind": "torch.module", "module": "public", "qualname": "resnet50"}
     request = {"workspace": MODELS, "sysPath": [MODELS], "target": target, "setup": SETUP, "limits": {}}
     began = time.perf_counter()
-    data = trace.run(request, lambda phase: phases.append((phase, time.perf_counter())))
+    data = trace.run(request, lambda phase: phases.append((phase, time.perf_counter())), preloaded)
     ended = time.perf_counter()
     assert b'"operations"' in data
     at = dict(phases)
@@ -82,6 +82,7 @@ def in_fork(work: Callable[[], dict[str, float]]) -> dict[str, float]:
     read, write = os.pipe()
     if os.fork() == 0:
         sys.path.insert(0, MODELS)
+        zygote.prepare_fork("torch")
         with os.fdopen(write, "w") as stream:
             json.dump(work(), stream)
         os._exit(0)
@@ -93,11 +94,11 @@ def in_fork(work: Callable[[], dict[str, float]]) -> dict[str, float]:
 
 
 def main() -> None:
-    trace.load_framework("torch")
+    preloaded = zygote.warm_up("torch")[1]
     found: dict[str, list[dict[str, float]]] = {"bare": [], "traced": []}
     for _ in range(RUNS):  # in turn, so that both meet the same machine
         found["bare"].append(in_fork(bare))
-        found["traced"].append(in_fork(traced))
+        found["traced"].append(in_fork(lambda: traced(preloaded)))
     middle: dict[str, float] = {}
     for name, runs in found.items():
         parts = {part: statistics.median(run[part] for run in runs) for part in runs[0]}

@@ -21,7 +21,7 @@ import socket
 import sys
 import time
 import traceback
-from typing import Any, Dict, List, NamedTuple, NoReturn, Optional
+from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Tuple
 
 from tvls.worker import containment, trace
 from tvls.worker.serve import reset_signals, serve_fork, wake_on_signals
@@ -36,14 +36,11 @@ def run(framework: str, control_fd: int) -> int:
         return 1
     began = time.monotonic()
     try:
-        versions = trace.load_framework(framework).versions
+        versions, preloaded = warm_up(framework)
     except (Exception, SystemExit) as fault:  # noqa: BLE001 - told to the daemon
         traceback.print_exc()
         _tell(control, {"broken": f"{type(fault).__name__}: {fault}"})
         return 1
-    preloaded = trace.preloaded_modules()
-    gc.collect()
-    gc.freeze()  # the collector must not touch, and thereby copy, the pages that children share
     containment.outlive_parent()
     containment.adopt_orphans()
     hello = {
@@ -63,6 +60,20 @@ def run(framework: str, control_fd: int) -> int:
     finally:
         containment.end_all_children()
     return 0
+
+
+def warm_up(framework: str) -> Tuple[Dict[str, str], trace.Preloaded]:
+    """Import a framework for forks of this process. Its versions, and what is imported now."""
+    versions = trace.load_framework(framework).versions
+    preloaded = trace.preloaded_modules()
+    gc.collect()
+    gc.freeze()  # the collector must not touch, and thereby copy, the pages that children share
+    return versions, preloaded
+
+
+def prepare_fork(framework: str) -> None:
+    """What a fork can do before its request is known."""
+    trace.load_framework(framework).adapter.preload()
 
 
 def _tell(control: socket.socket, message: Dict[str, Any]) -> None:
@@ -193,7 +204,7 @@ class _Zygote:
         fds: List[int] = []
         try:
             containment.die_with_parent(self._pid)
-            trace.load_framework(self._framework).adapter.preload()
+            prepare_fork(self._framework)
             with end:
                 fds = socket.recv_fds(end, 1, 2)[1]
         except BaseException:  # noqa: BLE001 - told on standard error
