@@ -26,6 +26,7 @@ def load() -> None:
         sys.modules.pop("torch._dynamo", None)
     try:
         signatures.update(loaded.overrides.get_testing_overrides())
+        loaded.overrides.resolve_name(loaded.relu)  # makes a table of all names, which it keeps
     except Exception:  # noqa: BLE001  (a table for PyTorch's own tests; without it parameters are numbered)
         signatures.clear()
     torch = loaded
