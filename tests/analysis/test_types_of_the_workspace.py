@@ -118,7 +118,7 @@ async def test_classes_that_hold_values_come_with_what_they_are_made_of(analysis
     ]
     types = found["Net"].types
     assert set(types) == {"kinds:Config", "kinds:Act", "kinds:Part"}
-    assert types["kinds:Act"] == Enumeration(["GELU", "RELU"], {"RELU": 2})
+    assert types["kinds:Act"] == Enumeration(["GELU", "RELU"], {"RELU": 2}, str(tmp_path / "kinds.py"))
     config = types["kinds:Config"]
     assert isinstance(config, Record)
     assert [(p.name, p.kind.partition("_")[0], p.default) for p in config.parameters] == [
@@ -154,7 +154,8 @@ async def test_what_another_file_says_now_counts(analysis: Analysis, tmp_path: P
     await targets(analysis, tmp_path)
     (tmp_path / "kinds.py").write_text((tmp_path / "kinds.py").read_text().replace("RELU = 2", "RELU = SILU = 2"))
     again = {t.name: t for t in (await analysis.targets(tmp_path / "model.py", roots=[tmp_path])).targets}
-    assert again["Net"].types["kinds:Act"] == Enumeration(["GELU", "RELU", "SILU"], {"RELU": 2, "SILU": 2})
+    act = Enumeration(["GELU", "RELU", "SILU"], {"RELU": 2, "SILU": 2}, str(tmp_path / "kinds.py"))
+    assert again["Net"].types["kinds:Act"] == act
 
 
 async def test_aliases_that_multiply_end(analysis: Analysis, tmp_path: Path) -> None:

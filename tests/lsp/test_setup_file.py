@@ -207,6 +207,19 @@ async def test_hover_and_definitions(editor: Editor) -> None:  # R9, R10, R26
     assert await editor.ask("definition", "frame") is None
 
 
+async def test_definition_of_a_class_that_an_object_is_of(editor: Editor) -> None:  # R10
+    (editor.folder / "config.py").write_text(
+        "import dataclasses\n\n\n@dataclasses.dataclass\nclass Config:\n    width: int = 8\n"
+    )
+    model = "import jax\n\nimport config\n\n\n@jax.jit\ndef net(x, of: config.Config):\n    return x\n"
+    (editor.folder / "sized.py").write_text(model)
+    entry = 'of = { kind = "object", class = "config:Config", fields = {} }'
+    editor.write(f'[profiles.sized]\nframework = "jax"\nmodel = "sized:net"\ninputs = {{ kwargs = {{ {entry} }} }}\n')
+    found = await editor.ask("definition", '"config:Con')
+    assert found["uri"] == (editor.folder / "config.py").as_uri()
+    assert found["range"] == {"start": {"line": 4, "character": 6}, "end": {"line": 4, "character": 12}}
+
+
 async def test_symbols(editor: Editor) -> None:
     found = await editor.client.request("textDocument/documentSymbol", {"textDocument": {"uri": editor.uri}})
     assert [item["name"] for item in found] == ["version", "profiles"]

@@ -13,7 +13,7 @@ from tests.setup.targets import found_target
 from tvls.analysis.types import Enumeration, FoundTarget, NamedType, Parameter, Record
 from tvls.setup.language.completion import complete
 from tvls.setup.language.cursor import Around
-from tvls.setup.language.definition import definition
+from tvls.setup.language.definition import Class, definition
 from tvls.setup.language.hover import hover
 from tvls.setup.language.outline import outline, profiles
 from tvls.setup.language.python_file import PythonFile, read_python
@@ -74,7 +74,8 @@ GPT = target(
                 Parameter("width", "keyword_only", "int"),
                 Parameter("act", "keyword_only", "Act", "Act.GELU", {"Act": "c:Act"}),
                 Parameter("part", "keyword_only", "Part", "Part()", {"Part": "c:Part"}),
-            ]
+            ],
+            "/w/c.py",
         ),
         "c:Act": Enumeration(["GELU", "RELU"]),
         "c:Part": Record([Parameter("size", "keyword_only", "int", "2")]),
@@ -283,6 +284,8 @@ def test_definitions() -> None:
     found = of(factory.replace("Batch.of", "Batch.o|f"))
     assert (found.file, found.definition.line) == ("make.py", 14)
     assert of(factory.replace("make.py", "missing|.py")) is None
+    assert of(CONFIG.replace("c:Con", "c:Co|n")) == Class("/w/c.py", "Config")
+    assert of(CONFIG.replace("c:Config", "c:Other|")) is None
 
 
 def test_profiles_stand_wherever_they_are_written() -> None:

@@ -210,8 +210,8 @@ class _Types:
                 for name in op.names
                 if not name.startswith("_")
             }
-            return Enumeration(list(assigned), _values(assigned))
-        return Record(init_parameters(binding, None, self.resolver, self.texts))
+            return Enumeration(list(assigned), _values(assigned), binding.path)
+        return Record(init_parameters(binding, None, self.resolver, self.texts), binding.path)
 
     def _class(self, path: str, owner: Class | None, word: str) -> str | None:
         """`module:qualname` of the dataclass, named tuple or enumeration of the workspace that a name denotes."""

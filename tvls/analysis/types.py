@@ -31,6 +31,7 @@ class Enumeration(msgspec.Struct, frozen=True, tag="enumeration"):
     members: list[str]
     values: dict[str, str | int | float] = {}
     """Of the members whose values are written out."""
+    path: str = ""
 
 
 class Record(msgspec.Struct, frozen=True, tag="record"):
@@ -38,6 +39,7 @@ class Record(msgspec.Struct, frozen=True, tag="record"):
 
     parameters: list[Parameter]
     """Of its constructor."""
+    path: str = ""
 
 
 NamedType = Enumeration | Record

@@ -23,7 +23,14 @@ class File(msgspec.Struct, frozen=True):
     definition: Definition | None = None
 
 
-def definition(around: Around, offset: int, workspace: Workspace) -> Target | File | None:
+class Class(msgspec.Struct, frozen=True):
+    """A class of the workspace that a setup makes an object of, or names a member of."""
+
+    path: str
+    qualname: str
+
+
+def definition(around: Around, offset: int, workspace: Workspace) -> Target | File | Class | None:
     cursor = around.at(offset)
     if cursor is None or cursor.place != "value" or fact_at(around, cursor.path) is None:
         return None
@@ -37,5 +44,10 @@ def definition(around: Around, offset: int, workspace: Workspace) -> Target | Fi
                 return None
             found = factory_function(around, cursor.path, workspace) if key == "callable" else None
             return File(file, found) if key == "file" or found is not None else None
+        case "class":
+            target = target_of(around, cursor.path, workspace)
+            name = around.string(cursor.path) or ""
+            found = target.types.get(name) if target is not None else None
+            return Class(found.path, name.partition(":")[2]) if found is not None else None
         case _:
             return None
