@@ -18,6 +18,8 @@ from tvls.setup.profile import Profile
 MAX_OPEN = 32
 """Captures kept at once; the one unused for longest goes first."""
 
+_Place = tuple[Path, Path | None, str, str | None]
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -34,7 +36,7 @@ class Origin:
     """What was measured while the model ran."""
 
     @property
-    def place(self) -> tuple[Path, Path | None, str, str | None]:
+    def place(self) -> _Place:
         """Folder, file, model and profile: equal for traces of which one takes the place of the other."""
         return (self.folder, self.path, self.name, self.profile.name)
 
@@ -95,11 +97,13 @@ class FailedTrace:
 
 
 class CaptureStore:
-    """Captures by id, and for each target the newest outcome."""
+    """Captures by id, and the failures that no later trace of the same model and profile took the place of."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[str, OpenCapture] = OrderedDict()
-        self._failed: dict[tuple[Path | None, str], FailedTrace] = {}
+        self._failed: dict[_Place, FailedTrace] = {}
+        self._failed_last: dict[tuple[Path | None, str], FailedTrace] = {}
+        """Of the models whose newest outcome is a failure, by whatever profile."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -117,7 +121,10 @@ class CaptureStore:
 
     def add(self, opened: OpenCapture) -> None:
         """Keeps `opened` as the newest outcome of its target. An older capture stays open: a view may still show it."""
-        self._failed.pop(_target(opened.origin), None)
+        folder, path, name, profile = opened.origin.place
+        for overtaken in (profile, None):  # values that no file has can be mended nowhere
+            self._failed.pop((folder, path, name, overtaken), None)
+        self._failed_last.pop((path, name), None)
         before = next((c for c in self if c.origin.place == opened.origin.place), None)
         if before is not None:
             known = before.capture["captureId"]
@@ -130,7 +137,8 @@ class CaptureStore:
             self._open.popitem(last=False)
 
     def add_failure(self, failed: FailedTrace) -> None:
-        self._failed[_target(failed.origin)] = failed
+        self._failed[failed.origin.place] = failed
+        self._failed_last[failed.origin.path, failed.origin.name] = failed
 
     def previous(self, opened: OpenCapture) -> str | None:
         """Id of the capture before this one, while it is open."""
@@ -151,7 +159,8 @@ class CaptureStore:
         return next((c for c in same if c.origin.measured >= origin.measured), None)
 
     def failure(self, path: Path | None, name: str) -> FailedTrace | None:
-        return self._failed.get((path, name))
+        """Of a model whose newest outcome it is."""
+        return self._failed_last.get((path, name))
 
     def failures(self) -> Iterable[FailedTrace]:
         return list(self._failed.values())
@@ -164,7 +173,3 @@ def _lines(text: str) -> list[str]:
 
 def _same_program(a: OpenCapture, b: OpenCapture) -> bool:
     return a.origin.measured != b.origin.measured and a.origin.key == b.origin.key and a.snapshot == b.snapshot
-
-
-def _target(origin: Origin) -> tuple[Path | None, str]:
-    return (origin.path, origin.name)

@@ -39,6 +39,8 @@ class FailureReport:
     message: str
     kind: str
     target: str
+    profile: str | None
+    """Where the model has several."""
     callers: list[tuple[Path, Frame]]
     """Further workspace frames, from the inside out."""
     current: bool

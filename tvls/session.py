@@ -228,8 +228,17 @@ class Session:
         with analysis_faults():
             return await setup_workspace.workspace_of(self.tools, folder)
 
+    def profiles_of(self, target: t.TargetInfo) -> list[str]:
+        """All profiles that are meant for a model, also those that have a mistake; it opens with the first."""
+        folder = self.folder_of(to_path(target.uri))
+        return names_for(self.setup(folder), target.module, target.name) if folder else []
+
     def profile_state(self, folder: Path, name: str) -> t.TargetState:
-        """State of the newest graph of a profile."""
+        """Of the newest trace of a profile."""
+        for failed in self.tools.captures.failures():
+            origin = failed.origin
+            if (origin.folder, origin.profile.name) == (folder, name) and not self._stale(failed):
+                return "failed"
         for opened in self.tools.captures:
             if opened.origin.folder == folder and opened.origin.profile.name == name:
                 return self._freshness(opened)
@@ -582,14 +591,15 @@ class Session:
         return [(id(outcome), self._freshness(outcome)) for outcome, _ in self._outcomes()]
 
     def _outcomes(self) -> list[tuple[OpenCapture | FailedTrace, graph.GraphIndex | Failure]]:
-        """Traces in the order in which they speak of a line: what failed with the code as it is, then the newest."""
-        failures = [(failed, failed.failure) for failed in self.tools.captures.failures()]
-        current = [item for item in failures if not self._stale(item[0])]
-        return [
-            *current,
-            *((opened, opened.index) for opened in self.tools.captures),
-            *(item for item in failures if item not in current),
-        ]
+        """Traces in the order in which they speak of a line: what failed last with the code as it is, then captures."""
+        captures = self.tools.captures
+        first: list[tuple[FailedTrace, Failure]] = []
+        others: list[tuple[FailedTrace, Failure]] = []
+        for failed in captures.failures():
+            origin = failed.origin
+            last = captures.failure(origin.path, origin.name) is failed and not self._stale(failed)
+            (first if last else others).append((failed, failed.failure))
+        return [*first, *((opened, opened.index) for opened in captures), *others]
 
     # --- freshness and places ----------------------------------------------------------------------------------------
 
@@ -677,6 +687,7 @@ class Session:
                     message=report_message(failed.failure),
                     kind=failed.error.kind,
                     target=failed.origin.name,
+                    profile=self._profile_among_others(failed.origin),
                     callers=callers,
                     current=self._stale(failed) is None,
                 )
@@ -684,9 +695,15 @@ class Session:
         return reports
 
     def _is_overcome(self, failed: FailedTrace) -> bool:
-        """The code is again as a capture of the same target has it, as after undoing the edit that failed."""
+        """What failed is no more, and there is a graph of the target as it is: after undoing the edit, for one."""
         newest = self.tools.captures.newest(failed.origin.path, failed.origin.name)
-        return newest is not None and not self._stale(newest)
+        return newest is not None and self._stale(failed) is not None and self._stale(newest) is None
+
+    def _profile_among_others(self, origin: Origin) -> str | None:
+        """Name of the profile, where the model has several."""
+        profile = origin.profile
+        several = len(names_for(self.setup(origin.folder), profile.module, profile.qualname)) > 1
+        return profile.name if several else None
 
     # --- trust -------------------------------------------------------------------------------------------------------
 

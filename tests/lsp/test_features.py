@@ -368,6 +368,91 @@ async def test_code_action_filters(place: Place) -> None:  # R28
         assert not again.get("reused")
 
 
+def by_shapes(**shapes: str) -> str:
+    """A setup file with one profile of `net` for each shape."""
+    text = "version = 1\n"
+    for name, shape in shapes.items():
+        text += SETUP.split("version = 1")[1].replace("small", name).replace("[2, 3]", f"[{shape}]")
+    return text
+
+
+async def test_each_profile_of_a_model_is_offered(place: Place) -> None:  # R28
+    """By lens and by action, in the order of the file; one that cannot be used, too, since it can be named."""
+    place.setup.write_text(by_shapes(small="2, 3", wrong='"two", 3', large="64, 3"))
+    async with place.editor(profiles.VSCODE) as client:
+        uri = client.open(place.model)
+        lenses = await client.lenses(uri)
+        assert [lens["command"]["title"] for lens in lenses] == [
+            "Open as Graph: small",
+            "Open as Graph: wrong",
+            "Open as Graph: large",
+        ]
+        assert {lens["range"]["start"]["line"] for lens in lenses} == {9}
+        actions = await actions_at(client, uri, LINE)
+        assert [action["title"] for action in actions] == [
+            "Open net as Graph: small",
+            "Open net as Graph: wrong",
+            "Open net as Graph: large",
+        ]
+        assert [action["command"]["arguments"] for action in actions] == [
+            lens["command"]["arguments"] for lens in lenses
+        ]
+        command = actions[2]["command"]
+        opened = await client.execute(command["command"], *command["arguments"])
+        assert opened["capture"]["profile"] == "large"
+        await client.wait_for("workspace/codeLens/refresh")
+        lenses = await client.lenses(uri)
+        assert lenses[0]["command"]["title"] == "Open as Graph: small"
+        assert lenses[2]["command"]["title"] == "Open as Graph: large · fresh"
+        (again,) = await actions_at(client, uri, LINE, ["source.tvls.refresh"])
+        assert again["title"] == "Trace net again: large"
+        traced = await client.execute(again["command"]["command"], *again["command"]["arguments"])
+        assert (traced["capture"]["profile"], traced.get("reused")) == ("large", None)
+
+
+async def test_many_profiles_are_no_row_of_lenses(place: Place) -> None:  # R28
+    place.setup.write_text(by_shapes(**{f"p{count}": f"{count}, 3" for count in range(1, 10)}))
+    async with place.editor(profiles.VSCODE) as client:
+        uri = client.open(place.model)
+        assert len(await client.lenses(uri)) == 4
+        assert len(await actions_at(client, uri, LINE)) == 9
+
+
+async def test_a_profile_that_fails_is_told_beside_one_that_opens(place: Place) -> None:  # R22, R35
+    place.setup.write_text(by_shapes(good="2, 3", bad="2, 5"))
+    async with place.editor(profiles.VSCODE) as client:
+        uri = client.open(place.model)
+        setup = client.open(place.setup, language="toml")
+
+        async def states() -> list[str]:
+            found = [*await client.lenses(uri), *await client.lenses(setup)]
+            return [lens["command"]["title"].removeprefix("Open as Graph") for lens in found]
+
+        bad = {"target": {"uri": uri, "name": "net"}, "profile": "bad"}
+        good = {"target": {"uri": uri, "name": "net"}, "profile": "good"}
+        await client.request("tvls/graph/open", good)
+        await client.ask("tvls/graph/open", bad).error()
+        published = await client.wait_for("textDocument/publishDiagnostics")
+        (diagnostic,) = published["params"]["diagnostics"]
+        assert (published["params"]["uri"], diagnostic["range"]["start"]["line"]) == (uri, LINE)
+        assert diagnostic["severity"] == 1
+        assert diagnostic["message"].startswith("net (bad): TypeError: dot_general")
+        assert await states() == [": good · fresh", ": bad · failed", " · fresh", " · failed"]
+
+        await client.request("tvls/graph/open", good | {"refresh": True})  # says nothing of the other profile
+        assert await states() == [": good · fresh", ": bad · failed", " · fresh", " · failed"]
+        assert client.of("textDocument/publishDiagnostics")[-1]["diagnostics"] == [diagnostic]
+
+        seen = len(client.received)
+        place.setup.write_text(by_shapes(good="2, 3", bad="7, 3"))
+        client.change(setup, by_shapes(good="2, 3", bad="7, 3"))
+        client.save(setup)
+        cleared = await client.wait_for("textDocument/publishDiagnostics", since=seen)
+        assert cleared["params"] == {"uri": uri, "diagnostics": []}, "what failed is no more"
+        await client.request("tvls/graph/open", bad)
+        assert await states() == [": good · fresh", ": bad · fresh", " · fresh", " · fresh"]
+
+
 async def test_buffer_that_is_no_file(place: Place) -> None:
     async with place.editor(profiles.VSCODE) as client:
         uri = client.open("untitled:Untitled-1", MODEL)

@@ -243,6 +243,31 @@ async def test_the_lens_of_a_profile_opens_it(editor: Editor) -> None:  # R1, R1
     assert [lens["command"]["title"] for lens in lenses] == ["Open as Graph", "Open as Graph · fresh"]
 
 
+async def test_the_action_in_a_profile_opens_it(editor: Editor) -> None:  # R28
+    """For editors without lenses."""
+
+    async def at(line: str, *only: str) -> list[dict[str, Any]]:
+        place = {"line": editor.text.split("\n").index(line), "character": 0}
+        context = {"diagnostics": [], **({"only": only} if only else {})}
+        span = {"start": place, "end": place}
+        params = {"textDocument": {"uri": editor.uri}, "range": span, "context": context}
+        return await editor.client.request("textDocument/codeAction", params)
+
+    assert await at("version = 1") == []
+    (action,) = await at("[profiles.small]")
+    assert (action["title"], action["kind"]) == ("Open small as Graph", "source.tvls.openGraph")
+    (action,) = await at(editor.text.split("\n")[-2])
+    lenses = await editor.client.lenses(editor.uri)
+    assert action["command"]["arguments"] == lenses[1]["command"]["arguments"]
+    opened = await editor.client.execute(action["command"]["command"], *action["command"]["arguments"])
+    assert opened["capture"]["profile"] == "made"
+    (again,) = await at("[profiles.made]", "source.tvls.refresh")
+    assert again["title"] == "Trace made again"
+    traced = await editor.client.execute(again["command"]["command"], *again["command"]["arguments"])
+    assert (traced["capture"]["profile"], traced.get("reused")) == ("made", None)
+    assert await at("[profiles.made]", "quickfix") == []
+
+
 async def test_a_factory_at_fault_is_marked_in_both_files(editor: Editor) -> None:  # R12, R22
     text = changed('"example"', '"nothing"')
     (editor.folder / "tensorviz.toml").write_text(text)

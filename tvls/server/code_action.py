@@ -1,4 +1,4 @@
-"""The twin of the lens, for editors that have none (Helix, Emacs eglot): at the model that the cursor is in."""
+"""The twin of the lens, for editors that have none (Helix, Emacs eglot): at the model or profile under the cursor."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import msgspec
 from lsprotocol import types as lsp
 
 from tvls.protocol import types as t
-from tvls.server import environments
+from tvls.server import environments, openings
 from tvls.server.code_lens import open_command
+from tvls.server.openings import Opening
+from tvls.server.setup_file import setup_document
 from tvls.server.state import Server
+from tvls.setup.language.outline import profiles
 from tvls.uris import to_path
 
 OPEN_KIND: Final = "source.tvls.openGraph"
@@ -29,27 +32,41 @@ async def code_action(server: Server, params: lsp.CodeActionParams) -> list[lsp.
         return []
     uri = params.text_document.uri
     path = to_path(uri)
-    commands: list[tuple[str, lsp.Command]] = []
-    target = target_at(await server.session.targets(path), params.range.start.line)
-    if target is not None and OPEN_KIND in kinds:
-        commands.append((OPEN_KIND, open_command(server, uri, target, f"Open {target.name} as Graph")))
-    if target is not None and REFRESH_KIND in kinds and target.state in ("fresh", "stale", "failed"):
-        arguments = [{"uri": uri, "name": target.name}]
-        again = lsp.Command(title=f"Trace {target.name} again", command=REFRESH_GRAPH, arguments=arguments)
-        commands.append((REFRESH_KIND, again))
+    here = await _openings(server, uri, params.range.start.line)
+    commands = [
+        (OPEN_KIND, open_command(server, opening, f"Open {opening.name} as Graph{opening.which}")) for opening in here
+    ]
+    commands += [(REFRESH_KIND, _again(opening)) for opening in here if opening.traced]
+    commands = [(kind, command) for kind, command in commands if kind in kinds]
     if REVEAL_KIND in kinds and server.canvas is not None and server.canvas.shows(path):
         place = {"uri": uri, "line": params.range.start.line, "character": params.range.start.character}
         commands.append(
             (REVEAL_KIND, lsp.Command(title="Show in the open graph", command=REVEAL_IN_GRAPH, arguments=[place]))
         )
     lacking = next((data for folder, data in server.shown.lacking.items() if path.is_relative_to(folder)), None)
-    if target is not None and INSTALL_KIND in kinds and lacking is not None:
+    if here and INSTALL_KIND in kinds and lacking is not None:
         argument = msgspec.to_builtins(environments.lacking_argument(lacking))
         title = f"Show what installing {', '.join(lacking.requirements or [])} would change"
         commands.append((INSTALL_KIND, lsp.Command(title=title, command=environments.INSTALL, arguments=[argument])))
     if not server.features.code_action_literals:
         return [command for _, command in commands]
     return [lsp.CodeAction(title=command.title, kind=kind, command=command) for kind, command in commands]
+
+
+async def _openings(server: Server, uri: str, line: int) -> list[Opening]:
+    """Of the model, or the profile of a setup file, that a 0-based line is in."""
+    document = setup_document(server, uri)
+    if document is None:
+        target = target_at(await server.session.targets(to_path(uri)), line)
+        return openings.of_target(server, uri, target) if target is not None else []
+    spans = [(symbol, document.range(symbol.start, symbol.end)) for symbol in profiles(document.around)]
+    around = [symbol for symbol, span in spans if span.start.line <= line <= span.end.line]
+    return [openings.of_profile(server, document, symbol) for symbol in around]
+
+
+def _again(opening: Opening) -> lsp.Command:
+    title = f"Trace {opening.name} again{opening.which}"
+    return lsp.Command(title=title, command=REFRESH_GRAPH, arguments=[opening.argument])
 
 
 def _kind(kind: lsp.CodeActionKind | str) -> str:

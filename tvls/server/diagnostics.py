@@ -65,7 +65,8 @@ def _of_failure(server: Server, report: FailureReport) -> lsp.Diagnostic:
         )
         for path, frame in report.callers
     ]
-    message = f"{report.target}: {report.message}"
+    what = report.target if report.profile is None else f"{report.target} ({report.profile})"
+    message = f"{what}: {report.message}"
     return lsp.Diagnostic(
         range=_lsp_location(_frame_location(server, report.path, report.frame)).range,
         severity=lsp.DiagnosticSeverity.Error if report.current else lsp.DiagnosticSeverity.Information,

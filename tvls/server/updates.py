@@ -7,15 +7,11 @@ would not change what the editor shows.
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Final
 
 from tvls.protocol import types as t
-from tvls.server import diagnostics, inlay_hint, text_content
-from tvls.server.setup_file import setup_document
+from tvls.server import code_lens, diagnostics, inlay_hint, text_content
 from tvls.server.state import Server
-from tvls.setup.language.cursor import Around
-from tvls.setup.language.outline import profiles
 
 GATHER_SECONDS: Final = 0.05
 CAPTURE_STATE: Final = "$/tvls/captureState"
@@ -54,30 +50,13 @@ async def _update(server: Server) -> None:
             schedule(server)
 
 
-def lens_key(targets: list[t.TargetInfo]) -> object:
-    """Equal where two answers give the same lenses, apart from places, which editors move themselves."""
-    return [(target.name, target.state) for target in targets]
-
-
-def profile_states(server: Server, folder: Path, around: Around) -> dict[str, t.TargetState]:
-    """Of every profile that the text of a setup file names."""
-    return {symbol.name: server.session.profile_state(folder, symbol.name) for symbol in profiles(around)}
-
-
-async def _lenses_now(server: Server, path: Path) -> object:
-    document = setup_document(server, server.documents.uri(path))
-    if document is not None:
-        return profile_states(server, document.folder, document.around)
-    return lens_key(await server.session.targets(path))
-
-
 async def _refresh_lenses(server: Server) -> None:
     if not server.features.lens_refresh:
         return
     for path, shown in list(server.shown.lenses.items()):
         if server.documents.at(path) is None:
             del server.shown.lenses[path]
-        elif await _lenses_now(server, path) != shown:
+        elif await code_lens.lenses_now(server, path) != shown:
             server.client.workspace_code_lens_refresh(None)
             return  # the client now asks for the lenses of every document
 
