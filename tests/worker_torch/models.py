@@ -230,3 +230,19 @@ def within_itself():
 
 def number():
     return 3
+
+
+class Asynchronous(nn.Module):
+    async def forward(self, x):
+        return x + 1
+
+
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        for _ in range(2):
+            x = self.layer(x)
+            yield x

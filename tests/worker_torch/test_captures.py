@@ -61,6 +61,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "parallel": opened("parallel", tensor(2, 4)),
     "within_itself": opened("within_itself", tensor(2, 4)),
     "number": opened("number"),
+    "Asynchronous": opened("Asynchronous", tensor(2)),
+    "Steps": opened("Steps", tensor(2, 4)),
     "cuda": opened("Single", tensor(1, 2), device="cuda:0"),
     "measured": opened("InPlace", tensor(2, 3), measure=["storage_aliases", "activation_statistics", "output_bytes"]),
     "limited": {**opened("Many", tensor(1)), "limits": {"operations": 100}},
@@ -101,7 +103,7 @@ def scopes(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {scope["id"]: scope for scope in document["scopes"]}
 
 
-FAILS = {"Wrong", "HugeByValue", "within_itself", "number", "cuda", "limited"}
+FAILS = {"Wrong", "HugeByValue", "within_itself", "number", "Asynchronous", "cuda", "limited"}
 
 
 @pytest.mark.parametrize("name", sorted(set(REQUESTS) - FAILS))
@@ -297,11 +299,19 @@ def test_a_wrong_shape_is_shown_at_the_users_line_with_the_module(found: dict[st
     assert ("hidden", (2, 8)) in seen
 
 
+def test_what_a_forward_yields_ran_in_its_module(found: dict[str, Any]) -> None:
+    # R22
+    assert names(found["Steps"]) == ["linear", "linear"]
+    assert scopes(found["Steps"])["Steps/layer"]["path"] == "layer"
+    assert [list(output) for output in found["Steps"]["outputs"]["list"]] == [["value"], ["value"]]
+
+
 def test_faults_of_the_setup_and_the_limits_are_told(found: dict[str, Any]) -> None:
     assert found["number"]["failure"]["kind"] == "setup"
     assert "not a torch.nn.Module" in found["number"]["failure"]["message"]
     assert "the model contains itself, as '2.around'" in found["within_itself"]["failure"]["message"]
     assert found["cuda"]["failure"]["kind"] == "device"
+    assert "returns a coroutine: nothing of it runs" in found["Asynchronous"]["failure"]["message"]
     assert found["limited"]["failure"]["limit"] == "operations"
 
 

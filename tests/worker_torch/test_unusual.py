@@ -148,7 +148,9 @@ PROGRAMS: dict[str, list[str]] = {
     ],
     "Generator": [
         "unbind(x)",
-        "-> builtins.generator",
+        "mul(unbind)",
+        "mul(unbind)",
+        "-> list(mul, mul)",
     ],
     "Passes": [
         "__getitem__(x)",

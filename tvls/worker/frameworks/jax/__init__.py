@@ -6,6 +6,7 @@ import functools
 from contextlib import AbstractContextManager
 from typing import Any, Dict, List, Optional, Tuple
 
+from tvls.capture.limits import Limits
 from tvls.worker.classes import class_of
 from tvls.worker.frameworks.jax import arrays, device, failures, functions, given, libraries, linen, nnx, results
 from tvls.worker.frameworks.jax.failures import MACHINERY, explain
@@ -92,7 +93,7 @@ def _capture(job: Job) -> Dict[str, Any]:
     else:
         plan = nnx.plan(job) if job.kind == "flax.nnx" else functions.plan(job)
         with job.phase("trace"):
-            traced = _traced(plan)
+            traced = _traced(plan, job.limits)
     with job.phase("trace"):
         failures.refuse_dead_values(traced.closed, job.target)
         if traced.made is not None and job.kind == "jax.function":
@@ -102,17 +103,17 @@ def _capture(job: Job) -> Dict[str, Any]:
         return document(traced, job)
 
 
-def _traced(plan: Plan) -> Traced:
+def _traced(plan: Plan, limits: Limits) -> Traced:
     try:
         with watched_updates(nnx.is_object) as lost, recorded_modules(plan.modules):
-            traced = trace(plan)
+            traced = trace(plan, limits)
         plan.notes += [updates.note() for updates in lost]
         return traced
     except Exception as error:
         if plan.closed is not None and isinstance(error, failures.needs_contents()):
-            return _traced(plan.closed())
+            return _traced(plan.closed(), limits)
         if not is_about_places(error):
             raise
     plan.modules.placing = False
     plan.modules.roots.clear()
-    return _traced(plan)
+    return _traced(plan, limits)

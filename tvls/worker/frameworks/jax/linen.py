@@ -62,9 +62,11 @@ def traced(job: Job) -> Traced:
     variables = flatten(bound)
     states = _state_leaves(bound, variables)
     with job.phase("trace"), recorded_modules(modules), checked_by_shape():
-        return _satisfied(
-            needs, lambda: trace(_plan(job, model, variables, states, given, needs, notes, modules)), writes=True
-        )
+
+        def attempt() -> Traced:
+            return trace(_plan(job, model, variables, states, given, needs, notes, modules), job.limits)
+
+        return _satisfied(needs, attempt, writes=True)
 
 
 def _build(job: Job) -> Any:

@@ -26,6 +26,7 @@ from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.tracing import Plan, Written
 from tvls.worker.frameworks.jax.trees import is_variable, key_text, resolve
 from tvls.worker.job import Job, SetupFault, type_name, type_of
+from tvls.worker.lazy import computed
 from tvls.worker.values import Budget, Making, build_call
 
 
@@ -173,13 +174,14 @@ def plan_call(job: Job, target: Any, notes: List[str], prepare: Optional[Callabl
     with job.phase("inputs"):
         given = arguments(read_call(job, target), target, is_object)
     named = enclosed.references(target, is_object, is_library) if lib.nnx is not None else []
-    plan = _plan_call(target, given, named, notes, prepare)
+    plan = _plan_call(job, target, given, named, notes, prepare)
     if named:
-        plan.closed = functools.partial(_plan_call, target, given, [], notes, prepare)
+        plan.closed = functools.partial(_plan_call, job, target, given, [], notes, prepare)
     return plan
 
 
 def _plan_call(
+    job: Job,
     target: Any,
     given: Arguments,
     named: List[Reference],
@@ -216,7 +218,7 @@ def _plan_call(
         call = lib.jax.tree_util.tree_map(functools.partial(_swap, replace=replace), call, is_leaf=is_object)
         before = _current(objects, merged)
         with enclosed.pointing_to(named, replace):
-            result = _apply(callee, call)
+            result = computed(_apply(callee, call), job.limits)
         return Written(result, written(objects, merged, before))
 
     return Plan([*objects.leaves, *given.leaves], run, shift, given.static, notes, modules)

@@ -6,6 +6,7 @@ import gc
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
 
+from tvls.capture.limits import Limits
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax import program, results
 from tvls.worker.frameworks.jax.calls import Leaf
@@ -15,6 +16,7 @@ from tvls.worker.frameworks.jax.modules import Modules
 from tvls.worker.frameworks.jax.results import Made
 from tvls.worker.frameworks.jax.trees import outputs, resolve
 from tvls.worker.job import Job
+from tvls.worker.lazy import computed
 
 T = TypeVar("T")
 UNAVAILABLE = {
@@ -44,7 +46,7 @@ class Plan:
 
 @dataclass
 class Written:
-    """A result together with the state that the call may have changed, by the name of its leaf."""
+    """A computed result together with the state that the call may have changed, by the name of its leaf."""
 
     result: Any
     state: Dict[str, Any]
@@ -61,8 +63,8 @@ class Traced:
     """What the call returned where that is no array but something to call."""
 
 
-def trace(plan: Plan) -> Traced:
-    """Trace a plan. Exceptions of the user's code pass through."""
+def trace(plan: Plan, limits: Limits) -> Traced:
+    """Trace a plan. Exceptions of the user's code pass through; raises what `computed` does."""
     found: Dict[str, Any] = {}
     state: Dict[str, int] = {}
     made: List[Optional[Made]] = []
@@ -70,7 +72,7 @@ def trace(plan: Plan) -> Traced:
     def tvls_entry(*tracers: Any) -> List[Any]:  # stacks.py knows this name: frames outside it are not the program's
         arrays: List[Any] = []
         result = plan.run(tracers)
-        written = result if isinstance(result, Written) else Written(result, {})
+        written = result if isinstance(result, Written) else Written(computed(result, limits), {})
         made[:] = [results.made_by(written.result)]
         found.update(outputs(written.result, arrays))
         for name, array in written.state.items():

@@ -16,6 +16,7 @@ from tvls.worker.frameworks.torch.recorder import Recorder
 from tvls.worker.frameworks.torch.trees import outline
 from tvls.worker.frameworks.torch.weight import TooLarge, budget, weighed
 from tvls.worker.job import Job
+from tvls.worker.lazy import computed
 
 __all__ = ["MACHINERY", "capture", "describe", "device_scope", "explain", "kind_of", "preload", "versions"]
 
@@ -79,14 +80,16 @@ def _run(job: Job, root: Any, fresh: bool, device_name: str) -> Dict[str, Any]:
     with job.phase("trace"), model.restored(root):
         if model.uninitialised(root):
             notes.append("lazily_initialised")
-            called(*given.args, **given.kwargs)
+            computed(called(*given.args, **given.kwargs), job.limits)
         recorder = Recorder(job, root, device_name, measurements)
         static_values: Dict[str, Any] = {}
         inputs = _inputs(recorder, given, signature, static_values)
         _state(recorder, root)
 
         def tvls_entry() -> Any:  # stacks.py knows this name: frames outside it are not the program's
-            return called(*given.args, **given.kwargs)
+            result = called(*given.args, **given.kwargs)
+            with recorder.scopes.inside(None if job.method else root):
+                return computed(result, job.limits)
 
         with recorder.recording():
             result = tvls_entry()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, List, Optional
+from contextlib import contextmanager
+from typing import Any, Dict, Generator, List, Optional
 
 from tvls.capture.limits import LimitExceeded, Limits
 from tvls.worker.frameworks.torch import libraries as lib
@@ -44,6 +45,18 @@ class Scopes:
 
     def leave(self) -> None:
         self._in.calls.pop()
+
+    @contextmanager
+    def inside(self, module: Any) -> Generator[None, None, None]:
+        """In the context a module is called, if it is one, although it has returned: what it left to be computed."""
+        if module is None:
+            yield
+            return
+        self.enter(module)
+        try:
+            yield
+        finally:
+            self.leave()
 
     def around(self) -> List[Any]:
         """Calls that this thread is in, for one that it starts."""
