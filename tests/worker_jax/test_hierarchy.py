@@ -23,6 +23,8 @@ def made(name: str) -> dict[str, Any]:
 REQUESTS = {
     "linen": request(MODELS, "layered", "LinenTower", [X], kind="flax.linen"),
     "linen_step": request(MODELS, "layered", "linen_train_step", inputs=made("linen_train_inputs")),
+    "linen_itself": request(MODELS, "layered", "ScansItself", [X], kind="flax.linen"),
+    "linen_call": request(MODELS, "layered", "HasScannedCall", [X], kind="flax.linen"),
     "nnx": request(MODELS, "layered", "Tower", [X], kind="flax.nnx"),
     "nnx_step": request(MODELS, "layered", "nnx_train_step", inputs=made("nnx_train_inputs")),
     "transformed": request(MODELS, "layered", "Transformed", [X], kind="flax.nnx"),
@@ -130,6 +132,26 @@ def test_a_shared_variable_counts_once(layered: dict[str, Any]) -> None:
     assert found["Tied/embed"]["parameters"]["count"] == 20
     assert found["Tied/unembed"]["parameters"]["count"] == 45
     assert found["Tied"]["parameters"]["count"] == 45
+
+
+def counts(graph: dict[str, Any]) -> dict[str, int]:
+    """Of a graph and of the bodies in it, by the last part of the scope."""
+    found = {s["id"].rpartition("/")[2]: s["parameters"]["count"] for s in graph["scopes"] if "parameters" in s}
+    for body in graph["bodies"]:
+        found |= counts(body)
+    return found
+
+
+def test_parameters_of_a_module_that_scans_itself_are_all_and_in_the_body_those_of_one(layered: dict[str, Any]) -> None:
+    # R41
+    assert counts(layered["linen_itself"]) == {
+        "ScansItself": 378,
+        "ScansItself.ends": 378,
+        "ScansItself.rows": 126,
+        "ScansItself.<lambda>": 42,
+        "Dense_0": 42,
+    }
+    assert counts(layered["linen_call"]) == {"HasScannedCall": 126, "ScannedCall_0": 42, "Dense_0": 42}
 
 
 def test_arguments_name_their_modules(layered: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Models whose hierarchy is seen in the graph: shared, nested, copied and repeated modules, and train steps of them."""
 
+import functools
 import inspect
 
 import flax.linen as nn
@@ -35,6 +36,36 @@ class LinenTower(nn.Module):
         )
         x, _ = layers(LinenBlock(name="repeated"), x, None)
         return nn.Dense(2, name="head")(x)
+
+
+scanned = functools.partial(nn.scan, variable_axes={"params": 0}, split_rngs={"params": True}, length=3)
+
+
+class ScansItself(nn.Module):
+    """The module itself, twice: a scan of scans; and a method of it that stays outside."""
+
+    @nn.compact
+    def __call__(self, x):
+        def rows(module, carry, _):
+            return scanned(lambda module, carry, _: (nn.Dense(6)(carry), None))(module, carry, None)
+
+        return self.ends(scanned(rows)(self, x, None)[0])
+
+    def ends(self, x):
+        return nn.relu(x)
+
+
+class ScannedCall(nn.Module):
+    @scanned
+    @nn.compact
+    def __call__(self, x, _):
+        return nn.Dense(6)(x), None
+
+
+class HasScannedCall(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return ScannedCall()(x, None)[0]
 
 
 def linen_loss(params, x, y):

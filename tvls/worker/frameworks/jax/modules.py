@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Generator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Sequence, Tuple
 
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.arrays import is_array, nbytes
@@ -17,6 +17,7 @@ from tvls.worker.frameworks.jax.internals import linen_parameters
 from tvls.worker.job import type_name, type_of
 
 Path = Tuple[str, ...]
+CALL = "__call__"
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,27 @@ class Parameters:
 
 @dataclass
 class Module:
-    """A module that ran. `parameters` is None where they are not known."""
+    """A module that ran."""
 
     kind: str
     evidence: str
-    parameters: Optional[Parameters] = None
-    arrays: int = 0
-    """How many arrays these are."""
+    sizes: Dict[Tuple[str, int], "Size"] = field(default_factory=lambda: {})  # noqa: PIE807
+    """By method, and by how many transformations of Linen are around: inside a scan over layers are those of one."""
+
+    def parameters(self, method: str, within: bool) -> Optional[Parameters]:
+        """What a call of a method has, where it is called by the module itself or from outside; None if not known."""
+        known = {level for name, level in self.sizes if name == method}
+        if not known:
+            return None
+        return self.sizes[method, max(known) if within else min(known)].parameters
+
+
+@dataclass(frozen=True)
+class Size:
+    """The parameters that a module has, and how many arrays they are."""
+
+    parameters: Parameters
+    arrays: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +70,7 @@ class Mark:
     def label(self) -> str:
         """The name of the scope: the path, or the class at the root, with the method unless it is the call itself."""
         name = "/".join(self.path or ()) or self.kind.rpartition(".")[2]
-        return name if self.method == "__call__" else f"{name}.{self.method}"
+        return name if self.method == CALL else f"{name}.{self.method}"
 
 
 @dataclass
@@ -71,15 +86,16 @@ class Modules:
     roots: List[Tuple[Any, str]] = field(default_factory=lambda: [])  # noqa: PIE807
     """What the trace is given from outside and may hold instances, each with its place; empty for the target itself."""
 
-    def find(self, label: str, parent: Optional[Path]) -> Optional[Tuple[Path, Module]]:
-        """Path of the module that `label` (a name, or a name and a method) means inside the module at `parent`."""
+    def find(self, label: str, parent: Optional[Path]) -> "Optional[Found]":
+        """The module that `label` (a name, or a name and a method) means inside the module at `parent`."""
         for name in (label, label.rpartition(".")[0], label.rpartition("/")[0]):
             paths = self.by_name.get(name)
             if paths:
                 # a lifted module is noted at the path of the transformation's own scope, too
                 paths = {path: module for path, module in paths.items() if path[-1:] == (name,)} or paths
                 path = min(paths, key=lambda path: (-_nearness(path, name, parent), len(path), path))
-                return path, paths[path]
+                method = label[len(name) + 1 :] or CALL
+                return Found(path, paths[path], paths[path].parameters(method, path == parent))
         return None
 
     def note(self, name: str, path: Path, module: Any, evidence: str) -> Module:
@@ -89,6 +105,12 @@ class Modules:
         if found is None:
             found = paths[path] = Module(type_name(module), evidence)
         return found
+
+
+class Found(NamedTuple):
+    path: Path
+    module: Module
+    parameters: Optional[Parameters]
 
 
 def _nearness(path: Path, name: str, parent: Optional[Path]) -> int:
@@ -133,17 +155,25 @@ def recorded_modules(modules: Modules) -> Generator[None, None, None]:
 
 
 def _linen(modules: Modules) -> Callable[..., Any]:
+    around: List[Any] = []
+    """Roots of the scopes of the modules that run: a transformation makes one of its own."""
+
     def note(call: Callable[..., Any], args: Any, kwargs: Any, context: Any) -> Any:
         module: Any = context.module
         if module.scope is None:
             return call(*args, **kwargs)
         path: Path = tuple(module.scope.path)
         found = modules.note(module.name or type_of(module).__name__, path, module, "name_stack")
-        result = call(*args, **kwargs)
-        arrays = linen_parameters(module.scope)
+        around.append(module.scope.root)
+        try:
+            result = call(*args, **kwargs)
+            key = (str(context.method_name), len(set(map(id, around))))
+        finally:
+            around.pop()
+        arrays, known = linen_parameters(module.scope), found.sizes.get(key)
         # During the initialisation the parameters come one by one, those of a submodule with its first call.
-        if arrays and (found.parameters is None or len(arrays) > found.arrays):
-            found.parameters, found.arrays = total(arrays), len(arrays)
+        if arrays and (known is None or len(arrays) > known.arrays):
+            found.sizes[key] = Size(total(arrays), len(arrays))
         return result
 
     return note
@@ -157,9 +187,11 @@ def _haiku(modules: Modules) -> Callable[..., Any]:
         if path is None or context.method_name in ("params_dict", "state_dict"):  # which is called below
             return result
         found = modules.note(str(module.name), tuple(str(path).split("/")), module, "name_stack")
-        if found.parameters is None:
+        key = (str(context.method_name), 0)
+        if key not in found.sizes:
             held: Any = lib.jax.tree_util.tree_leaves(module.params_dict())
-            found.parameters = total(held) if held else None
+            if held:
+                found.sizes[key] = Size(total(held), len(held))
         return result
 
     return note

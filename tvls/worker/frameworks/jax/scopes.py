@@ -91,8 +91,7 @@ class Scopes:
         found = None if name is None else self._modules.find(name, around)
         if found is None:
             return self._add(parent, {"kind": "named", "name": label}, around)
-        path, module = found
-        return self._module(parent, label, path, module.kind, module.evidence, module.parameters)
+        return self._module(parent, label, found.path, found.module.kind, found.module.evidence, found.parameters)
 
     def _module(
         self, parent: int, name: str, path: Optional[Path], kind: str, evidence: str, parameters: Optional[Parameters]
