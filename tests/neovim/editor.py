@@ -106,12 +106,10 @@ function _G.shapes()
 end
 function _G.shapes_of(file)
   local bufnr, found = vim.fn.bufnr(file), vim.empty_dict()
-  for _, outline in ipairs(require('tvls.outline').all()) do
-    local ns = require('tvls.outline.shapes').namespace(outline)
-    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(bufnr, ns, 0, -1, { details = true })) do
-      local line = vim.api.nvim_buf_get_lines(bufnr, mark[2], mark[2] + 1, false)[1]
-      found[line] = { vim.trim(mark[4].virt_text[1][1]), mark[4].virt_text[1][2] }
-    end
+  local ns = require('tvls.outline.shapes').namespace
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(bufnr, ns, 0, -1, { details = true })) do
+    local line = vim.api.nvim_buf_get_lines(bufnr, mark[2], mark[2] + 1, false)[1]
+    found[vim.trim(line)] = { vim.trim(mark[4].virt_text[1][1]), mark[4].virt_text[1][2] }
   end
   return found
 end

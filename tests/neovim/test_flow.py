@@ -42,6 +42,8 @@ class Net(nn.Module):
         return nn.Dense(4)(h)
 """
 
+BLOCK = "h = Block(self.width)(x)"
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -116,15 +118,20 @@ def test_from_a_file_to_a_graph_that_follows_edits(nvim: Editor, folder: Path) -
     nvim.lua("vim.lsp.buf.hover()")
     assert "float32[2, 16]" in nvim.wait("floats()")
     nvim.command("fclose!")
-    assert nvim.wait("shapes()")["        return nn.Dense(4)(h)"] == ["f32[2,4]", "TvlsShape"]
+    shapes = nvim.wait("next(shapes()) and shapes()")
+    assert shapes["h = nn.Dense(self.width)(x)"] == ["h: float32[2, 16]", "TvlsShape"]
+    assert shapes["h = Block(self.width)(h)"] == ["h: float32[2, 16]", "TvlsShape"]
+    assert "return nn.Dense(4)(h)" not in shapes, "a line end is of names that the line assigns"
 
     # Edit and save: stale at once, traced again by the save, with what changed.
     edit(nvim, "nn.Dense(4)", "nn.Dense(8)")
     nvim.wait_outline("stale: model.py changed since the trace")
+    nvim.wait("vim.deep_equal(shapes()[arg], { 'h: float32[2, 16] (stale)', 'TvlsStaleShape' })", BLOCK)
     nvim.command("silent write")
     nvim.wait_outline("changed: ")
     nvim.wait_outline("result  f32[2,8]")
     nvim.wait_outline("fresh · ")
+    nvim.wait("vim.deep_equal(shapes()[arg], { 'h: float32[2, 16]', 'TvlsShape' })", BLOCK)
 
     # A shape that does not fit: a diagnostic at the line; undone, everything is as it was.
     edit(nvim, "return nn.relu(h)", "return nn.relu(h) + jax.numpy.ones((5, 7))")

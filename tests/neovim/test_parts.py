@@ -234,16 +234,16 @@ def test_a_trace_is_cancelled(nvim: Editor, folder: Path) -> None:  # R22
 def test_inlay_hints_take_the_place_of_shapes(
     nvim_path: str, folder: Path, tmp_path: Path, models_python: str
 ) -> None:  # R25
-    settings = {"interpreter": models_python, "inlayHints": True}
-    with editor(nvim_path, tmp_path / "home", SERVE, settings) as nvim:
+    with editor(nvim_path, tmp_path / "home", SERVE, {"interpreter": models_python}) as nvim:
         nvim.lua("vim.lsp.inlay_hint.enable()")
         open_at(nvim, folder / "scan.py", "def rnn")
         nvim.command("wincmd p")
         nvim.wait("vim.inspect(vim.lsp.inlay_hint.get({ bufnr = 0 })):find('float32%[5, 3, 4%]')")
         assert nvim.lua("return shapes_of('scan.py')") == {}
         nvim.lua("vim.lsp.inlay_hint.enable(false)")
-        nvim.lua("require('tvls.outline').current():draw()")
-        assert nvim.lua("return shapes_of('scan.py')") != {}
+        nvim.command("Tvls open")
+        shapes = nvim.wait("next(shapes_of('scan.py')) and shapes_of('scan.py')")
+        assert shapes["def step(h, x):"][0] == "h: float32[3, 4], x: float32[3, 4]"
 
 
 def health(nvim: Editor) -> str:

@@ -23,6 +23,9 @@ class Hint:
     """UTF-8 byte column of what the hint stands after."""
     label: str
     tooltip: str
+    name: str
+    """The parameter or variable."""
+    freshness: t.Freshness
 
 
 def hints(asked: GraphIndex | Failure, path: str, lines: Sequence[str], freshness: t.Freshness) -> list[Hint]:
@@ -42,7 +45,7 @@ def hints(asked: GraphIndex | Failure, path: str, lines: Sequence[str], freshnes
         if types:
             label, others = _label(types, name.dimensions)
             tooltip = f"{others}{TIMES}{sum(types.values()):,} · {evidence} · {freshness}"
-            found.append(Hint(name.line, name.end, f": {label}", tooltip))
+            found.append(Hint(name.line, name.end, f": {label}", tooltip, name.text, freshness))
     return sorted(found, key=lambda hint: (hint.line, hint.end))
 
 

@@ -24,6 +24,7 @@ async def inlay_hint(server: Server, params: lsp.InlayHintParams) -> list[lsp.In
                 label=hint.label,
                 kind=lsp.InlayHintKind.Type,
                 tooltip=hint.tooltip,
+                data={"name": hint.name, "freshness": hint.freshness},
             )
         )
     return shown

@@ -27,6 +27,7 @@ return {
     workspace = { codeLens = { refreshSupport = true } },
     experimental = { tvls = { captureState = true }, commands = { 'tvls.openGraph' } },
   },
+  settings = { tvls = { inlayHints = true } }, -- Neovim shows none by itself; the ends of lines are made of them
   commands = { ['tvls.openGraph'] = command('open') },
   handlers = {
     ['$/tvls/captureState'] = function(...)
@@ -34,6 +35,9 @@ return {
     end,
     ['workspace/codeLens/refresh'] = function(...)
       return require('tvls.lens').on_refresh(...)
+    end,
+    ['workspace/inlayHint/refresh'] = function(...)
+      return require('tvls.outline.shapes').on_refresh(...)
     end,
     ['window/logMessage'] = function(...)
       return require('tvls.log').on_message(...)

@@ -167,9 +167,7 @@ end
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 function M.attach(client, bufnr)
-  for _, outline in ipairs(require('tvls.outline').all()) do
-    require('tvls.outline.shapes').show(outline)
-  end
+  require('tvls.outline.shapes').refresh()
   vim.api.nvim_clear_autocmds({ group = group, buffer = bufnr })
   vim.api.nvim_create_autocmd('CursorMoved', {
     group = group,

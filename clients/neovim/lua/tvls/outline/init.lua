@@ -98,7 +98,6 @@ function Outline:draw()
       })
     end
   end
-  require('tvls.outline.shapes').show(self)
 end
 
 ---@return integer? win window of this tab page
@@ -307,7 +306,7 @@ function M.show(client, wanted, capture)
       buffer = outline.bufnr,
       callback = function()
         outlines[name] = nil
-        require('tvls.outline.shapes').clear(outline)
+        require('tvls.outline.shapes').refresh()
       end,
     })
     outline:reload()
@@ -317,6 +316,7 @@ function M.show(client, wanted, capture)
   if first then
     vim.api.nvim_win_set_cursor(win, { outline.height + 1, 0 })
   end
+  require('tvls.outline.shapes').refresh()
   return outline
 end
 

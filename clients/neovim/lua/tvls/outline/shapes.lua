@@ -1,116 +1,97 @@
----Shapes beside the code: at the end of each line, what was last made there.
-local render = require('tvls.outline.render')
-
+---Shapes beside the code, while an outline is open: the server's inlay hints at the ends of their lines, so that no code
+---moves. Where the person has turned on Neovim's own inlay hints, those show them in their places instead.
 local M = {}
 
----@type table<integer, table<integer, true>> buffer → namespaces of marks in it
-local marked = {}
+M.namespace = vim.api.nvim_create_namespace('tvls.shapes')
 
----A namespace for each outline: two graphs may share a file.
----@param outline tvls.Outline
----@return integer
-function M.namespace(outline)
-  return vim.api.nvim_create_namespace('tvls.shapes.' .. outline.name)
-end
-
----@param outline tvls.Outline
----@return table<integer, table<integer, string>> bufnr → 0-based line → text
-local function shapes(outline)
-  local root = vim.uri_to_fname(outline.folder)
-  local found = {} ---@type table<integer, table<integer, string>>
-  local buffers = {} ---@type table<string, integer|false>
-  for _, row in ipairs(outline.rows) do
-    local node = row.node
-    local path, line = (node and node.source or ''):match('^(.+):(%d+)$')
-    if node and path and node.outputs and #node.outputs > 0 then
-      if buffers[path] == nil then
-        local bufnr = vim.fn.bufnr(vim.fs.joinpath(root, path))
-        buffers[path] = bufnr ~= -1 and vim.api.nvim_buf_is_loaded(bufnr) and bufnr or false
-      end
-      local bufnr = buffers[path]
-      if bufnr then
-        found[bufnr] = found[bufnr] or {}
-        found[bufnr][math.floor(assert(tonumber(line))) - 1] = render.types(node.outputs, node.outputsTotal)
-      end
-    end
-  end
-  return found
-end
+---@type table<integer, true>
+local watched = {}
 
 ---A line that is edited says nothing any more.
 ---@param bufnr integer
 local function watch(bufnr)
-  if marked[bufnr] then
+  if watched[bufnr] then
     return
   end
-  marked[bufnr] = {}
-  vim.api.nvim_buf_attach(bufnr, false, {
+  watched[bufnr] = vim.api.nvim_buf_attach(bufnr, false, {
     on_lines = function(_, changed, _, first, _, last)
-      for namespace in pairs(marked[changed] or {}) do
-        vim.api.nvim_buf_clear_namespace(changed, namespace, first, last)
-      end
+      vim.api.nvim_buf_clear_namespace(changed, M.namespace, first, last)
     end,
     on_detach = function()
-      marked[bufnr] = nil
+      watched[bufnr] = nil
     end,
-  })
+  }) or nil
 end
 
----@param outline tvls.Outline
-local function show_age(outline)
-  local namespace = M.namespace(outline)
-  for bufnr in pairs(marked) do
-    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(bufnr, namespace, 0, -1, { details = true })) do
-      local text = mark[4].virt_text[1][1]:gsub(' %(stale%)$', '')
-      vim.api.nvim_buf_set_extmark(bufnr, namespace, mark[2], 0, {
-        id = mark[1],
-        virt_text = { { text .. ' (stale)', 'TvlsStaleShape' } },
-        hl_mode = 'combine',
-      })
-    end
-  end
-end
-
----Inlay hints, where the person has turned them on, say the same and more.
----@param outline tvls.Outline
 ---@param bufnr integer
----@return boolean
-local function has_hints(outline, bufnr)
-  local client = vim.lsp.get_client_by_id(outline.client_id)
-  return vim.lsp.inlay_hint.is_enabled({ bufnr = bufnr })
-    and vim.tbl_get(client and client.settings or {}, 'tvls', 'inlayHints') == true
+---@param hints tvls.Hint[]
+local function draw(bufnr, hints)
+  vim.api.nvim_buf_clear_namespace(bufnr, M.namespace, 0, -1)
+  watch(bufnr)
+  local lines = {} ---@type table<integer, tvls.Hint[]>
+  for _, hint in ipairs(hints) do
+    local line = hint.position.line
+    lines[line] = lines[line] or {}
+    table.insert(lines[line], hint)
+  end
+  for line, of_line in pairs(lines) do
+    local texts, stale = {}, false ---@type string[], boolean
+    for _, hint in ipairs(of_line) do
+      texts[#texts + 1] = hint.data.name .. hint.label
+      stale = stale or hint.data.freshness == 'stale'
+    end
+    local text = '  ' .. table.concat(texts, ', ') .. (stale and ' (stale)' or '')
+    vim.api.nvim_buf_set_extmark(bufnr, M.namespace, line, 0, {
+      virt_text = { { text, stale and 'TvlsStaleShape' or 'TvlsShape' } },
+      hl_mode = 'combine',
+    })
+  end
 end
 
----@param outline tvls.Outline
-function M.show(outline)
-  if outline.capture.freshness ~= 'fresh' then
-    show_age(outline) -- the marks have moved with their lines; the numbers of the trace have not
-    return
-  end
-  M.clear(outline)
-  local namespace = M.namespace(outline)
-  for bufnr, lines in pairs(shapes(outline)) do
-    watch(bufnr)
-    marked[bufnr][namespace] = true
-    local count = has_hints(outline, bufnr) and 0 or vim.api.nvim_buf_line_count(bufnr)
-    for line, text in pairs(lines) do
-      if line < count then
-        vim.api.nvim_buf_set_extmark(bufnr, namespace, line, 0, {
-          virt_text = { { '  ' .. text, 'TvlsShape' } },
-          hl_mode = 'combine',
-        })
+---@class tvls.Hint: lsp.InlayHint
+---@field label string
+---@field data { name: string, freshness: 'fresh'|'stale' }
+
+---@param client vim.lsp.Client
+---@param bufnr integer
+local function ask(client, bufnr)
+  local tick = vim.api.nvim_buf_get_changedtick(bufnr)
+  client:request('textDocument/inlayHint', {
+    textDocument = { uri = vim.uri_from_bufnr(bufnr) },
+    range = {
+      start = { line = 0, character = 0 },
+      ['end'] = { line = vim.api.nvim_buf_line_count(bufnr), character = 0 },
+    },
+  }, function(_, hints)
+    if not hints or not vim.api.nvim_buf_is_loaded(bufnr) then
+      return
+    elseif vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
+      ask(client, bufnr)
+    else
+      draw(bufnr, hints)
+    end
+  end, bufnr)
+end
+
+---Asks again, or shows nothing any more, in every buffer of a server.
+function M.refresh()
+  local wanted = #require('tvls.outline').all() > 0
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'tvls', method = 'textDocument/inlayHint' })) do
+    for bufnr in pairs(client.attached_buffers) do
+      if wanted and not vim.lsp.inlay_hint.is_enabled({ bufnr = bufnr }) then
+        ask(client, bufnr)
+      else
+        vim.api.nvim_buf_clear_namespace(bufnr, M.namespace, 0, -1)
       end
     end
   end
 end
 
----@param outline tvls.Outline
-function M.clear(outline)
-  for bufnr in pairs(marked) do
-    if vim.api.nvim_buf_is_valid(bufnr) then
-      vim.api.nvim_buf_clear_namespace(bufnr, M.namespace(outline), 0, -1)
-    end
-  end
+---`workspace/inlayHint/refresh`: a trace, or an edit, changed what is known.
+---@return any
+function M.on_refresh(...)
+  M.refresh()
+  return vim.lsp.handlers['workspace/inlayHint/refresh'](...)
 end
 
 return M
