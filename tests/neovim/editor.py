@@ -27,7 +27,7 @@ vim.lsp.config('tvls', { cmd = python, settings = { tvls = settings } })
 vim.lsp.enable('tvls')
 
 -- The person: questions are kept, and answered by the first pattern that fits; none is left open.
-_G.asked, _G.said, _G.answers = {}, {}, {}
+_G.asked, _G.said, _G.answers, _G.offered = {}, {}, {}, {}
 local function answer(prompt)
   table.insert(_G.asked, prompt)
   for at, entry in ipairs(_G.answers) do
@@ -40,8 +40,10 @@ end
 vim.ui.select = function(items, opts, chosen)
   local wanted = answer(opts.prompt)
   vim.schedule(function()
+    local texts = vim.tbl_map(opts.format_item or tostring, items)
+    vim.list_extend(_G.offered, texts)
     for at, item in ipairs(items) do
-      local text = opts.format_item and opts.format_item(item) or tostring(item)
+      local text = texts[at]
       if wanted and text:find(wanted, 1, true) then
         return chosen(item, at)
       end

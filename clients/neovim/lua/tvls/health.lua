@@ -91,6 +91,27 @@ local function check_editor()
   end
 end
 
+---Why models of the folder cannot be opened with its Python; where it has none, nothing is lacking.
+---@param client vim.lsp.Client
+---@param folder lsp.WorkspaceFolder
+---@param info tvls.EnvironmentInfo
+---@return string[]
+local function lacks(client, folder, info)
+  local found = ask(client, 'tvls/targets/list', vim.empty_dict()) ---@type tvls.TargetsListResult?
+  local reasons = {} ---@type string[]
+  for _, target in ipairs(found and found.targets or {}) do
+    local reason = (info.unusable or {})[target.kind]
+    if
+      reason
+      and require('tvls.client').folder_of(client, target.uri) == folder.uri
+      and not vim.list_contains(reasons, reason)
+    then
+      reasons[#reasons + 1] = reason
+    end
+  end
+  return reasons
+end
+
 ---@param client vim.lsp.Client
 ---@param folder lsp.WorkspaceFolder
 local function check_folder(client, folder)
@@ -133,10 +154,10 @@ local function check_folder(client, folder)
       health.error(library.message or library.name, { '`:Tvls install` shows what mends it, and asks' })
     end
   end
-  local requirements = info.requirements or {}
-  if next(info.unusable or {}) ~= nil and #requirements > 0 then
-    health.warn(info.verdict, {
-      '`:Tvls install` shows what installing ' .. table.concat(requirements, ', ') .. ' would change, and asks',
+  local lacking = lacks(client, folder, info)
+  if #lacking > 0 then
+    health.warn(table.concat(lacking, ' '), {
+      '`:Tvls install` shows what installing what the models of this folder need would change, and asks',
       'or choose another interpreter: `:Tvls interpreter`',
     })
   else

@@ -11,18 +11,44 @@ local EXAMPLES = {
   value = 'such as float32[2, 3] or 0.5',
 }
 
+---What a person calls a field, as on the command line: `config.n_layer`, `x.shape`.
+---@param field tvls.SetupField
+---@param form tvls.SetupForm
+---@return string
+local function name_of(field, form)
+  local by_key, alike = {}, false ---@type table<string, tvls.SetupField>, boolean
+  for _, other in ipairs(form.fields) do
+    by_key[other.key] = other
+    alike = alike or (other.key ~= field.key and other.label == field.label and other.parent == field.parent)
+  end
+  local name, around = field.label, by_key[field.parent or ''] ---@type string, tvls.SetupField?
+  while around do
+    name, around = around.label .. '.' .. name, by_key[around.parent or '']
+  end
+  for _, group in ipairs(alike and form.groups or {}) do
+    if group.id == field.group then
+      return ('%s (%s)'):format(name, group.title:lower())
+    end
+  end
+  return name
+end
+
 ---@param field tvls.SetupField
 ---@param form tvls.SetupForm
 ---@return string
 local function prompt_of(field, form)
-  local label = field.label
-  local parent = field.parent
+  local label = name_of(field, form)
+  local kind = field.annotation or field.type
   for _, other in ipairs(form.fields) do
-    if parent and parent ~= '' and other.key == parent then
-      label = other.label .. ' ' .. label
+    if
+      field.type == 'shape'
+      and other.type == 'dtype'
+      and other.parent == field.parent
+      and (other.text or '') ~= ''
+    then
+      kind = kind .. ' of ' .. other.text
     end
   end
-  local kind = field.annotation or field.type
   local default = field.default and (', default ' .. field.default) or ''
   local head = field.error and (field.error .. '\n') or ''
   local example = EXAMPLES[field.type] and '; ' .. EXAMPLES[field.type] or ''
@@ -70,12 +96,13 @@ local function ask_field(field, form)
 end
 
 ---@param field tvls.SetupField
+---@param form tvls.SetupForm
 ---@return string
-local function row(field)
+local function row(field, form)
   local value = field.text and field.text ~= '' and field.text
     or (field.default and 'default ' .. field.default or '–')
   local marks = (field.assumed and '  (assumed)' or '') .. (field.error and ('  ! ' .. field.error) or '')
-  return ('%s = %s%s'):format(field.key, value, marks)
+  return ('%s = %s%s'):format(name_of(field, form), value, marks)
 end
 
 ---@param uri string
@@ -161,7 +188,7 @@ function M.ask(client, what)
     end, form.problems or {})
     local title = #problems > 0 and table.concat(problems, '; ') or 'Setup of ' .. form.model
     local chosen = task.select(choices, title, function(item)
-      return type(item) == 'string' and item or row(item)
+      return type(item) == 'string' and item or row(item, form)
     end)
     if chosen == save then
       local saving = vim.tbl_extend('force', place, { version = form.version })

@@ -53,6 +53,31 @@ local function title(target)
   return ('%s  %s  %s:%d'):format(target.name, target.kind, path, target.range.start.line + 1)
 end
 
+---@param bufnr integer
+---@return string? name of the function or class of the module that the cursor is in
+local function definition_at_cursor(bufnr)
+  for line = vim.fn.line('.'), 1, -1 do
+    local text = vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1] or ''
+    if text:find('^[^%s#)]') then
+      return text:match('^def%s+([%w_]+)') or text:match('^async%s+def%s+([%w_]+)') or text:match('^class%s+([%w_]+)')
+    end
+  end
+end
+
+---@async
+---@param client vim.lsp.Client
+---@param name string
+---@param folder? string URI
+---@return boolean
+local function is_profile(client, name, folder)
+  local _, failure = pcall(task.request, client, 'tvls/setup/draft', { profile = name, folder = folder })
+  if task.kind(failure) ~= 'setupRequired' then
+    return true
+  end
+  local data = (failure --[[@as tvls.Failure]]).data
+  return vim.list_contains(data and data.profiles or {}, name)
+end
+
 ---Ends the flow where nothing is chosen.
 ---@async
 ---@param client vim.lsp.Client
@@ -94,16 +119,29 @@ function M.choose(client, bufnr, name)
         return wanted(target)
       end
     end
+    if vim.bo[bufnr].filetype == 'python' and file ~= '' and not is_profile(client, name, folder) then
+      return { uri = uri, name = name } -- such as a module that is there already, which no lens stands at
+    end
     return { profile = name, folder = folder }
   end
-  if #targets == 0 then
+  local defined = vim.bo[bufnr].filetype == 'python' and file ~= '' and definition_at_cursor(bufnr) or nil
+  if #targets == 0 and not defined then
     error({ message = 'No JAX function and no Flax or PyTorch module was found here.' }, 0)
   end
-  local chosen = task.select(targets, 'Open as graph:', title)
+  local choices = vim.list_extend(defined and { defined } or {}, targets) ---@type (tvls.TargetInfo|string)[]
+  local prompt = defined and ('%s was not found to be a model. Open as graph:'):format(defined) or 'Open as graph:'
+  local chosen = task.select(choices, prompt, function(item)
+    if type(item) == 'string' then
+      return item .. '  all the same'
+    end
+    return title(item)
+  end)
   if not chosen then
     task.cancel()
+  elseif chosen == defined then
+    return { uri = uri, name = defined }
   end
-  return wanted(assert(chosen))
+  return wanted(chosen --[[@as tvls.TargetInfo]])
 end
 
 ---Names for completion: models of the buffer, and the profiles that name them.

@@ -80,9 +80,28 @@ local function plain(value)
   return (vim.inspect(value, { newline = ' ', indent = '' }):gsub('^"(.*)"$', '%1'))
 end
 
+---@param outline tvls.Outline
+---@param body? string
+---@param id string
+---@return string name as its row has it, with the scope around; of what is not loaded, its id without the kind
+local function name_of(outline, body, id)
+  local function node(of)
+    local row = of and outline.rows[outline.by_key[load.key(body, of)] or 0]
+    return row and row.node
+  end
+  local found = node(id)
+  if not found then
+    return (id:gsub('^%a+:', ''))
+  end
+  local around = node(found.parent)
+  return around and ('%s in %s'):format(found.label, around.label) or found.label
+end
+
+---@param outline tvls.Outline
+---@param body? string
 ---@param details tvls.NodeDetails
 ---@return string[] markdown
-local function details_text(details)
+local function details_text(outline, body, details)
   local node = details.node
   local lines = { ('**%s**  %s'):format(node.label, node.className or node.scopeKind or node.kind) }
   if node.opaque then
@@ -111,14 +130,18 @@ local function details_text(details)
     if operand.literal ~= nil then
       text = ('%s `%s`'):format(text, plain(operand.literal))
     end
-    operands[at] = ('%d. %s%s'):format(at, text, operand.producer and '  from ' .. operand.producer or '')
+    operands[at] = ('%d. %s%s'):format(
+      at,
+      text,
+      operand.producer and '  from ' .. name_of(outline, body, operand.producer) or ''
+    )
   end
   section('Operands', operands)
   local results = {} ---@type string[]
   for at, result in ipairs(details.results or {}) do
     local uses = {} ---@type string[]
     for _, use in ipairs(result.uses or {}) do
-      uses[#uses + 1] = use.node
+      uses[#uses + 1] = name_of(outline, body, use.node)
     end
     local to = #uses > 0 and '  to ' .. table.concat(uses, ', ') or ''
     results[#results + 1] = ('%d. %s%s'):format(at, named(result.value), to)
@@ -156,7 +179,8 @@ function M.details(outline)
   task.run(function()
     local _, params = node_params(outline)
     local details = outline:ask('tvls/graph/node', params) ---@type tvls.NodeDetails
-    vim.lsp.util.open_floating_preview(details_text(details), 'markdown', { focus_id = 'tvls', max_width = 100 })
+    local text = details_text(outline, params.body, details)
+    vim.lsp.util.open_floating_preview(text, 'markdown', { focus_id = 'tvls', max_width = 100 })
   end)
 end
 

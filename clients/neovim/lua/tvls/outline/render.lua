@@ -49,18 +49,32 @@ local function operations(count)
   return count == 1 and '1 operation' or ('%d operations'):format(count)
 end
 
+---What a body stands for. PyTorch's are of a run; of others nothing tells whether, or how often, they ran.
+---@param body tvls.BodyInfo
+---@return string
+local function role(body)
+  if body.role == 'aten' then
+    return ''
+  end
+  local loop = body.label:find('^scan') or body.label:find('^while')
+  local what = vim.startswith(body.role, 'branch') and 'one branch'
+    or loop and body.role == 'body' and 'body, one iteration'
+    or loop and body.role == 'cond' and 'condition, one evaluation'
+    or 'body'
+  return (' (%s; not reported as executed)'):format(what)
+end
+
 ---@param row tvls.Row
 ---@return string
 function M.line(row)
   local indent = ('  '):rep(row.depth)
   if row.heading then
-    local what = row.loaded and '' or ' ⋯'
-    return ('%s%s (%s; not reported as executed)  %s%s'):format(
+    return ('%s%s%s  %s%s'):format(
       indent,
       row.heading.label,
-      row.heading.role,
+      role(row.heading),
       operations(row.heading.operations),
-      what
+      row.loaded and '' or ' ⋯'
     )
   end
   local node = assert(row.node)
@@ -79,7 +93,13 @@ function M.line(row)
     parts[#parts + 1] = node.kind
   elseif node.kind == 'scope' then
     local what = node.className and node.className:match('[^.]+$') or node.scopeKind or 'scope'
-    parts[#parts + 1] = ('%s, %s%s'):format(what, operations(node.operations or 0), row.loaded and '' or ' ⋯')
+    local times = node.fold and node.fold.count .. ' × ' or ''
+    parts[#parts + 1] = ('%s, %s%s%s'):format(
+      what,
+      times,
+      operations(node.operations or 0),
+      row.loaded and '' or ' ⋯'
+    )
   end
   if node.opaque then
     parts[#parts + 1] = 'opaque'
@@ -117,6 +137,10 @@ function M.header(outline)
       operations(capture.operations)
     ),
   }
+  local measured = require('tvls.measure').measured(capture)
+  if #measured > 0 then
+    lines[#lines + 1] = 'measured on request: ' .. table.concat(measured, ', ') .. '; K shows it'
+  end
   if #capture.coverage.reasons > 0 then
     lines[#lines + 1] = 'partial: ' .. table.concat(capture.coverage.reasons, ', ')
   end
