@@ -89,7 +89,7 @@ def test_a_view(nvim_path: str, tmp_path: Path) -> None:
 def test_folds_and_segments(nvim_path: str, tmp_path: Path) -> None:
     with plugin(nvim_path, tmp_path, view="folded", info="measured") as nvim:
         assert rows(nvim) == [
-            "layers_2 \u2026 layers_3 \u00d72 (showing 2)  module, 2 × 82 operations",
+            "layers_2 \u2026 layers_3 \u00d72 (showing 2)  module, 2 \u00d7 82 operations",
             "mul  f32[2,8,32]",
             "f  jit, 1 operation \u22ef",
         ]
@@ -97,7 +97,10 @@ def test_folds_and_segments(nvim_path: str, tmp_path: Path) -> None:
 
 def test_bodies(nvim_path: str, tmp_path: Path) -> None:
     with plugin(nvim_path, tmp_path, view="boundary") as nvim:
-        assert rows(nvim) == ["scan  f32[]*  opaque", "scan body (body, one iteration; not reported as executed)  5 operations"]
+        assert rows(nvim) == [
+            "scan  f32[]*  opaque",
+            "scan body (body, one iteration; not reported as executed)  5 operations",
+        ]
 
 
 def test_details_of_literals_and_a_node_without_a_source(nvim_path: str, tmp_path: Path) -> None:
