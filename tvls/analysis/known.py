@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import builtins
+import re
 
 from tvls.capture.document import TargetKind
 
 LIBRARIES = frozenset({"jax", "flax", "torch", "equinox", "haiku"})
-MENTIONS = (b"jax", b"flax", b"torch", b"equinox", b"haiku")
+MENTIONS = (b"jax", b"flax", b"torch", b"equinox", b"haiku", b"lightning", b"transformers", b"timm", b"diffusers")
 """A file with none of these in its bytes can only reach a framework through another file of the workspace."""
 
 LIBRARY_MARKS = {"jax": "_src", "flax": "linen", "torch": "_C", "equinox": "_filters.py", "haiku": "_src"}
@@ -75,6 +76,25 @@ _NOT_MODULES: dict[TargetKind, frozenset[str]] = {
 }
 """Names in capitals of those namespaces that are not module classes."""
 
+_CLASS = r"(?:\w+\.)*_?[A-Z]\w*"
+_BUILT_ON_PYTORCH = {
+    "diffusers": r"(?:\w+\.)*(?:ModelMixin|Autoencoder\w+|[A-Z]\w*Model)",
+    "gpytorch": rf"Module|module\.Module|(?:models|kernels|means|likelihoods)\.{_CLASS}",
+    "lightning": r"(?:\w+\.)*LightningModule",
+    "monai": rf"networks\.(?:nets|blocks|layers)\.{_CLASS}",
+    "pyro": r"nn\.(?:module\.)?PyroModule",
+    "pytorch_lightning": r"(?:\w+\.)*LightningModule",
+    "segmentation_models_pytorch": _CLASS,
+    "timm": rf"(?:models|layers)\.{_CLASS}(?<!Cfg)",
+    "torch_geometric": rf"nn\.{_CLASS}",
+    "torchvision": rf"(?:models|ops)\.{_CLASS}(?<!Weights)(?<!Config)(?<!Outputs)(?<!Enum)",
+    "transformers": r"(?!TF|Flax|AutoModel|DataCollator)[A-Z]\w*"
+    r"(?:Model|For[A-Z]\w*|WithProjection|Backbone|Layer|Encoder|Decoder)"
+    r"|modeling_utils\.PreTrainedModel|models\.\w+\.modeling_(?!tf_|flax_)\w+"
+    r"\.(?:[A-Z]\w*(?<!Output)(?<!Config)|[A-Z][a-z]+(?:Self|Cross)?Output)",
+}
+"""Classes of libraries that subclass `torch.nn.Module`, by how their names are built."""
+
 
 def class_kind(name: str) -> TargetKind | None:
     """Kind of a library class by canonical name: the base classes and the layers built on them."""
@@ -88,7 +108,9 @@ def class_kind(name: str) -> TargetKind | None:
             if all(part in _LAYER_SUBMODULES for part in middle) and last[0].isupper() and not constant:
                 return None if last in _NOT_MODULES[kind] else kind
             return None
-    return None
+    library, _, rest = name.partition(".")
+    built = _BUILT_ON_PYTORCH.get(library)
+    return "torch.module" if built is not None and re.fullmatch(built, rest) else None
 
 
 _TRANSFORMS = frozenset(
