@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import contextlib
 import dataclasses
@@ -18,11 +17,12 @@ import tvls
 from tvls import graph, setup_forms, setup_workspace
 from tvls.analysis.client import Analysis
 from tvls.analysis.faults import analysis_faults
-from tvls.analysis.types import FileTargets, FoundTarget, Parameter
+from tvls.analysis.types import FileTargets, FoundTarget
 from tvls.canvas.file import graph_page
 from tvls.capture.document import Failure, Frame
 from tvls.capture.encoding import canonical_json
 from tvls.captures import CaptureStore, FailedTrace, OpenCapture, Origin, Traced
+from tvls.definitions import named_definition, unreachable
 from tvls.environments.choices import Choices
 from tvls.environments.find import explain, find
 from tvls.environments.sources import find_source
@@ -353,11 +353,10 @@ class Session:
         target = target or await self._other_definition(folder, path, ref.name, found.targets)
         if target is None:
             names = ", ".join(item.name for item in found.targets)
+            where, instead = unreachable(ref.name, self._text(path) or "")
+            models = f"Its models are: {names}." if names else "No model was found in it either."
             raise TvlsError(
-                "targetNotFound",
-                f"There is no {ref.name!r} in {path.name}.",
-                f"Its models are: {names}." if names else "No JAX function or module was found in it either.",
-                uri=ref.uri,
+                "targetNotFound", where or f"There is no {ref.name!r} in {path.name}.", instead or models, uri=ref.uri
             )
         return folder, target
 
@@ -387,8 +386,9 @@ class Session:
         if named.target is None:
             return plain
         profiles = profiles_for(self.setup(folder), named.target.module, name)
-        # For PyTorch a function makes the module, and its parameters are not those of the call.
-        return plain if any(profile.framework == "torch" for profile in profiles) else named.target
+        # A function whose profile is PyTorch's makes a module, and its parameters are not those of the call.
+        as_torch = any(profile.framework == "torch" for profile in profiles) or plain.kind == "torch.module"
+        return plain if as_torch and named.target.kind == "jax.function" else named.target
 
     async def _resolve_profile(self, params: t.OpenParams) -> Request:
         if params.profile is None:
@@ -838,46 +838,6 @@ def _folder_faults(uri: str) -> Generator[Path]:
         raise TvlsError(
             "noWorkspace", f"{uri[:200]!r} is no folder: {error}"[:400], "Name a folder that exists."
         ) from error
-
-
-def named_definition(
-    path: Path, name: str, text: str, folder: Path, found: Sequence[FoundTarget]
-) -> FoundTarget | None:
-    """A definition of the module's top level that discovery takes for no model, for someone who names it all the same.
-
-    Its kind and parameters say nothing: the worker looks at the object itself.
-    """
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    names = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
-    for node in body:
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
-        names.update(target.id for target in targets if isinstance(target, ast.Name))
-    if name.partition(".")[0] not in names:
-        return None
-    source = folder / "src"
-    root = Path(found[0].root) if found else source if path.is_relative_to(source) else folder
-    parts = path.relative_to(root).with_suffix("").parts
-    module = found[0].module if found else ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-    return FoundTarget(
-        path=str(path),
-        name=name,
-        kind="jax.function",
-        module=module,
-        root=str(root),
-        line=1,
-        column=0,
-        end_column=0,
-        name_line=1,
-        header_end_line=1,
-        end_line=1,
-        discovered=False,
-        parameters=[Parameter("args", "var_positional"), Parameter("kwargs", "var_keyword")],
-    )
 
 
 class _Shared:

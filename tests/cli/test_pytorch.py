@@ -56,3 +56,89 @@ def test_an_outline_says_what_ran_and_what_was_measured(tmp_path: Path, torch_py
         [sys.executable, "-m", "tvls", "show", "tagger.json"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert shown.returncode == 0, shown.stderr
+
+
+FACTORIES = """\
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layer = nn.Linear(width, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    @classmethod
+    def of_four(cls):
+        return cls(4)
+
+
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.critic = nn.Linear(4, 1)
+
+    def get_value(self, x):
+        return self.critic(x)
+
+
+def net(width=4):
+    return Net(width)
+
+
+def total(x):
+    return x.sum()
+
+
+model = nn.Sequential(net(), nn.ReLU())
+
+if __name__ == "__main__":
+
+    class Script(nn.Module):
+        pass
+"""
+
+
+def tvls(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tvls", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=500)
+
+
+@pytest.mark.timeout(600)
+def test_what_makes_a_module_is_one(tmp_path: Path, torch_python: str) -> None:  # R1, R9, R24
+    (tmp_path / "nets.py").write_text(FACTORIES)
+    chosen = ("--trust", "--python", torch_python, "--limit", "seconds=300")
+    for name, given, operations in (
+        ("net", "x=float32[3,4]", 1),
+        ("model", "input=float32[3,4]", 2),
+        ("Net.of_four", "x=float32[3,4]", 1),
+        ("Agent.get_value", "x=float32[3,4]", 1),
+    ):
+        ran = tvls(tmp_path, "trace", f"nets.py:{name}", "--input", given, *chosen)
+        assert ran.returncode == 0, ran.stderr
+        assert f"nets:{name}  (torch.module)" in ran.stdout
+        assert f"\n{operations} operation" in ran.stdout
+    saved = tvls(tmp_path, "setup", "nets.py:net", "--set", "x=float32[2,4]")
+    assert saved.returncode == 0, saved.stderr
+    assert 'framework = "torch"' in (tmp_path / "tensorviz.toml").read_text()
+    opened = tvls(tmp_path, "trace", "nets.py:net", *chosen)
+    assert "f32[2,4]" in opened.stdout, opened.stderr
+
+    without = tvls(tmp_path, "trace", "nets.py:Agent", "--input", "x=float32[3,4]", *chosen)
+    assert "Agent has no forward, so nothing of it runs" in without.stderr
+    assert "or name a method: Agent.get_value" in without.stderr
+    plain = tvls(tmp_path, "trace", "nets.py:total", "--init", "x=float32[3]", *chosen)
+    assert "name a module whose forward does" in plain.stderr
+
+
+def test_a_name_that_an_import_does_not_give(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(FACTORIES)
+    script = tvls(tmp_path, "trace", "nets.py:Script", "--input", "x=float32[3]")
+    assert 'Script is defined under `if __name__ == "__main__"`, which an import does not run' in script.stderr
+    imported = tvls(tmp_path, "trace", "nets.py:nn", "--input", "x=float32[3]")
+    assert "nn is imported here, from torch." in imported.stderr
+    nothing = tvls(tmp_path, "trace", "nets.py:Other", "--input", "x=float32[3]")
+    assert "There is no 'Other' in nets.py." in nothing.stderr
+    assert "Its models are: Net, Agent." in nothing.stderr

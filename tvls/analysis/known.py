@@ -96,6 +96,17 @@ _BUILT_ON_PYTORCH = {
 """Classes of libraries that subclass `torch.nn.Module`, by how their names are built."""
 
 
+_MODULE_MAKERS = re.compile(
+    r"torchvision\.models\.(?:\w+\.)*[a-z]\w*|timm\.(?:models\.)?create_model|torch\.hub\.load"
+    r"|(?:transformers|diffusers)\.(?:\w+\.)*[A-Z]\w*\.from_(?:pretrained|config)"
+)
+
+
+def makes_module(name: str) -> bool:
+    """Whether a function of a library makes a module of PyTorch."""
+    return _MODULE_MAKERS.fullmatch(name) is not None
+
+
 def class_kind(name: str) -> TargetKind | None:
     """Kind of a library class by canonical name: the base classes and the layers built on them."""
     name = name.replace("flax.experimental.nnx", "flax.nnx", 1)

@@ -12,7 +12,7 @@ from tvls.analysis.facts import Place
 from tvls.analysis.parameters import CALL_METHOD, Texts, init_parameters, method_parameters, parameters
 from tvls.analysis.resolve import Library, Resolver
 from tvls.analysis.scopes import Assigned, Bindings, Called, Class, Function, Scope
-from tvls.analysis.types import FoundTarget, Named, Parameter
+from tvls.analysis.types import FoundTarget, Parameter
 from tvls.capture.document import TargetKind
 
 _KEYWORD = re.compile(rb"(?:async\s+)?(?:def|class)\s+(?=[^\s\\])")
@@ -23,29 +23,6 @@ def targets_of(path: str, scope: Scope, resolver: Resolver, texts: Texts) -> lis
     found = list(_definitions(path, scope.names.values(), resolver, texts))
     unique = {(t.line, t.name): t for t in found}
     return sorted(unique.values(), key=lambda t: (t.line, t.column, t.name))
-
-
-def named_in(path: str, name: str, scope: Scope, resolver: Resolver, texts: Texts) -> Named:
-    """A function or class of the file's top level, be it a target or not."""
-    alternatives = [binding for binding in scope.names.get(name, ()) if isinstance(binding, Function | Class)]
-    if len(alternatives) != 1 or len(scope.names[name]) != 1:
-        return Named()
-    (binding,) = alternatives
-    if binding.path != path:
-        return Named()
-    if isinstance(binding, Class):
-        return Named(no_model=_is_no_model(binding, resolver))
-    return Named(msgspec.structs.replace(_function(binding, texts), discovered=False))
-
-
-def _is_no_model(binding: Class, resolver: Resolver) -> bool:
-    """Whether all bases of a class are known, and none is a module class."""
-    if resolver.kind(binding) is not None:
-        return False
-    if resolver.has_base(binding, known.RECORDS) or resolver.has_base(binding, known.ENUMERATIONS):
-        return True
-    known_bases = all(any(resolver.denotations(base)) for owner in resolver.ancestry(binding) for base in owner.bases)
-    return known_bases and not resolver.has_outside_base(binding)
 
 
 def _definitions(path: str, bindings: Iterable[Bindings], resolver: Resolver, texts: Texts) -> Iterator[FoundTarget]:
@@ -76,7 +53,7 @@ def _assigned(binding: Assigned, resolver: Resolver, texts: Texts) -> Iterator[F
     if any(resolver.is_program(f) for f in lambdas) or _makes_program(binding.value, resolver):
         inner = _wrapped(binding.value, resolver)
         taken = parameters(inner.path, inner.line, inner.fact.parameters, texts) if inner else []
-        yield _found(binding.path, binding.qualname, "jax.function", binding.line, binding.place, texts, taken)
+        yield target_at(binding.path, binding.qualname, "jax.function", binding.line, binding.place, texts, taken)
 
 
 def _makes_program(value: Bindings, resolver: Resolver) -> bool:
@@ -120,7 +97,7 @@ def _class(binding: Class, resolver: Resolver, texts: Texts) -> Iterator[FoundTa
     ):
         call = method_parameters(binding, CALL_METHOD[kind], resolver, texts)
         init = init_parameters(binding, kind, resolver, texts)
-        found = _found(binding.path, binding.qualname, kind, binding.line, binding.fact.place, texts, call, init)
+        found = target_at(binding.path, binding.qualname, kind, binding.line, binding.fact.place, texts, call, init)
         more = kind == "flax.linen" and resolver.has_outside_base(binding)
         yield msgspec.structs.replace(found, more_init_parameters=True) if more else found
     yield from _definitions(binding.path, binding.members.values(), resolver, texts)
@@ -137,13 +114,13 @@ def _is_called(binding: Class, resolver: Resolver) -> bool:
 def _function(binding: Function, texts: Texts) -> FoundTarget:
     fact = binding.fact
     taken = parameters(binding.path, binding.line, fact.parameters, texts)
-    return _found(binding.path, binding.qualname, "jax.function", binding.line, fact.place, texts, taken)
+    return target_at(binding.path, binding.qualname, "jax.function", binding.line, fact.place, texts, taken)
 
 
 # --- places ----------------------------------------------------------------------------------------------------------
 
 
-def _found(
+def target_at(
     path: str,
     qualname: str,
     kind: TargetKind,

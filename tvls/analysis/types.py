@@ -111,7 +111,7 @@ class FileTargets(msgspec.Struct, frozen=True):
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A definition of the module's top level that discovery takes for no model, for someone who names it all the same.
+    """A definition that discovery takes for no model, for someone who names it all the same.
 
     `target` is None where it is not there, or where only the object itself could say what it takes.
     """

@@ -29,11 +29,12 @@ from tvls.analysis.modules import (
     submodule,
 )
 from tvls.analysis.moved import LineMap, moved
+from tvls.analysis.named import named_in
 from tvls.analysis.parameters import Texts
 from tvls.analysis.resolve import Resolver
 from tvls.analysis.scopes import Scope, scope_of
 from tvls.analysis.source import Source, SourceError, decode, lines_of, parse
-from tvls.analysis.targets import named_in, targets_of
+from tvls.analysis.targets import targets_of
 from tvls.analysis.types import Declared, FileError, FileTargets, Found, FoundTarget, Named, ParseError
 from tvls.printable import printable
 from tvls.reading import UnreadableError, read_source

@@ -33,6 +33,8 @@ class TargetLike(Protocol):
     def more_init_parameters(self) -> bool: ...
     @property
     def types(self) -> Mapping[str, NamedType]: ...
+    @property
+    def discovered(self) -> bool: ...
 
 
 _KINDS: Final[dict[str, str]] = {
@@ -65,6 +67,8 @@ def fit(target: TargetLike | None, profile: Profile | None) -> tuple[list[Missin
     """As `missing`, with what does not belong by its full key in the setup file."""
     wanted: list[MissingValue] = []
     found: list[Finding] = []
+    if target and profile and not target.discovered and profile.framework != framework_of(target.kind):
+        target = None  # the profile knows better what the object is
     if target is not None:
         init = profile.init if profile else Call()
         inputs = profile.inputs if profile else Call()

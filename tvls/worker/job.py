@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, Protocol
@@ -88,8 +89,12 @@ class Job:
 
     @property
     def method(self) -> Optional[str]:
-        """Name of the target in its class, where the target is a method of one."""
-        return self.name.rpartition(".")[2] if isinstance(self.owner, type) and class_of(self.target) is None else None
+        """Name of the target in its class, where the target is a method that an instance of one has."""
+        name = self.name.rpartition(".")[2]
+        if not isinstance(self.owner, type) or class_of(self.target) is not None:
+            return None
+        of_class = isinstance(inspect.getattr_static(self.owner, name, None), (classmethod, staticmethod))
+        return None if of_class else name
 
     @property
     def maker(self) -> Any:

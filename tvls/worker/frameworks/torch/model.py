@@ -10,8 +10,8 @@ from typing import Any, Dict, Generator, Iterator, List, Set, Tuple
 from tvls.worker import calls
 from tvls.worker.classes import class_of
 from tvls.worker.frameworks.torch import libraries as lib
-from tvls.worker.frameworks.torch.tensors import generator
-from tvls.worker.job import Job, SetupFault, type_name
+from tvls.worker.frameworks.torch.tensors import generator, is_tensor
+from tvls.worker.job import Job, SetupFault, type_name, type_of
 from tvls.worker.values import Budget, Making, build_call
 
 
@@ -36,6 +36,8 @@ def build(job: Job) -> Tuple[Any, bool]:
     model = maker(*call.args, **call.kwargs)
     if not is_module(model):
         hint = 'for a JAX function or a Flax module write framework = "jax"'
+        if is_tensor(model):
+            hint = "what a function computes is shown where a module calls it: name a module whose forward does"
         message = f"{job.name} makes {_shown(model)}, not a torch.nn.Module"
         raise SetupFault("setup", message, "model", hint=hint)
     return _a_tree(model), True
@@ -83,8 +85,23 @@ def _shown(value: object) -> str:
 
 
 def called(job: Job, model: Any) -> Any:
-    """What is called: the module itself, or the method of it that the target names."""
-    return model if job.method is None else getattr(model, job.method)
+    """What is called: the module itself, or the method of it that the target names. Raises SetupFault (`model`)."""
+    if job.method is not None:
+        return getattr(model, job.method)
+    module = lib.torch.nn.Module
+    none = getattr(getattr(model, "forward", None), "__func__", None) is module.forward  # which raises
+    if none and type_of(model).__call__ is module.__call__:
+        hint = "give it a forward that calls what you want to see"
+        if isinstance(job.target, type) and (methods := _own_methods(job.target)):
+            hint += f", or name a method: {' or '.join(f'{job.name}.{name}' for name in methods[:3])}"
+        raise SetupFault("setup", f"{type(model).__name__} has no forward, so nothing of it runs", "model", hint=hint)
+    return model
+
+
+def _own_methods(cls: Any) -> List[str]:
+    """Public methods that a class has itself and modules of PyTorch have not, in the order written."""
+    named = [name for name, value in cls.__dict__.items() if inspect.isfunction(value) and not name.startswith("_")]
+    return [name for name in named if not hasattr(lib.torch.nn.Module, name)]
 
 
 def signature_of(job: Job, model: Any) -> Any:
