@@ -20,7 +20,7 @@ def show(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[s
     return done
 
 
-def test_a_graph_file_becomes_a_page(page: Page, tmp_path: Path) -> None:  # R29
+def test_a_graph_file_becomes_a_page(page: Page, tmp_path: Path) -> None:  # R14, R29
     graph, made = tmp_path / "net.json", tmp_path / "net.html"
     graph.write_bytes(encoded(with_bodies()))
     show(graph, "--html", made)
@@ -30,6 +30,8 @@ def test_a_graph_file_becomes_a_page(page: Page, tmp_path: Path) -> None:  # R29
     page.goto(made.as_uri())
     expect(page.get_by_role("treeitem").first).to_be_visible()
     expect(page.locator("[data-badge=freshness]")).to_have_text("saved")
+    expect(page.locator("[data-badge=evidence]")).to_have_text("inferred")
+    expect(page.locator("[data-badge=coverage]")).to_have_text("partial: 2 opaque")
     page.locator(".chip.body").first.click()
     expect(page.get_by_role("navigation", name="Bodies")).to_contain_text("not reported as executed")
     press(page, "Backspace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -187,6 +188,28 @@ def test_everything_by_keyboard(show: Callable[[str], Page]) -> None:  # R29
     )
 
 
+@pytest.mark.parametrize("way", ["key", "button"])
+def test_readable_detail_goes_to_what_is_selected_at_a_size_to_read(show: Callable[[str], Page], way: str) -> None:
+    # R29
+    page = show("encoder.py:Encoder")
+    world = page.locator("svg.graph .world")
+    press(page, "e", "e")
+    press(page, "/")
+    page.keyboard.type("head dot_general")
+    expect(page.locator(".search-count")).not_to_have_text(re.compile("nothing|…"))
+    press(page, "Enter", "Escape")
+    chosen = page.locator(".box.selected")
+    press(page, "f")
+    expect(world).to_have_attribute("transform", re.compile(r"scale\(0\.[0-3]"))
+    if way == "key":
+        press(page, "r")
+    else:
+        page.get_by_role("button", name="Readable").click()
+    expect(world).to_have_attribute("transform", re.compile(r"scale\(0\.9\)"))
+    expect(chosen.locator(".title")).to_have_text("dot_general")
+    expect(chosen).to_be_in_viewport(ratio=1)
+
+
 def test_a_body_is_a_labelled_view_of_its_own(show: Callable[[str], Page]) -> None:  # R34, R17
     page = show("rnn.py:LSTM")
     expect(page.locator("[data-badge=coverage]")).to_have_text("partial: 1 opaque")
@@ -362,7 +385,23 @@ def test_edits_are_followed(show: Callable[[str], Page], workspace: Path) -> Non
     expect(page.locator("[data-badge=freshness]")).to_have_text("fresh")
 
 
-def test_the_view_is_taken_away(show: Callable[[str], Page], tmp_path: Path) -> None:  # R29
+_INK = """async ([png, from]) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${png}`;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.width, image.height];
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, Math.floor(image.height * from), image.width, image.height);
+    const colours = new Set();
+    for (let at = 0; at < data.length; at += 4) colours.add(data.slice(at, at + 3).join());
+    return { width: image.width, height: image.height, colours: colours.size };
+}"""
+"""Size of a picture, and the colours of what lies below a part of its height."""
+
+
+def test_the_view_is_taken_away(show: Callable[[str], Page], tmp_path: Path) -> None:  # R14, R29
     page = show("encoder.py:Encoder")
 
     def exported(name: str) -> Path:
@@ -378,7 +417,15 @@ def test_the_view_is_taken_away(show: Callable[[str], Page], tmp_path: Path) -> 
     assert picture.startswith("<svg")
     assert all(text in picture for text in ("layers_0 … layers_5", "f32[2,16,64]", "positions"))
     assert "class=" not in picture  # colours are in the picture itself
-    assert exported("PNG").read_bytes().startswith(b"\x89PNG")
+    known = "inferred · coverage complete · fresh when exported"
+    assert re.search(r"<title>Encoder</title><desc>flax.linen · encoder.py · [^<]*jax \d[^<]*\n" + known, picture)
+    assert re.findall(r"<text[^>]*>([^<]*)</text>", picture)[-1] == known  # below the picture, to be seen
+    png = exported("PNG").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    size = [float(size) for size in re.findall(r' (?:width|height)="([\d.]+)"', picture)[:2]]
+    seen = page.evaluate(_INK, [base64.b64encode(png).decode(), 1 - 60 / size[1]])
+    assert seen["width"] / seen["height"] == pytest.approx(size[0] / size[1], rel=0.01)
+    assert seen["colours"] > 2
     assert json.loads(exported("JSON").read_text())["backend"] == "jaxpr"
     saved = exported("HTML")
     assert "file:///" not in saved.read_text()
@@ -394,3 +441,7 @@ def test_the_view_is_taken_away(show: Callable[[str], Page], tmp_path: Path) -> 
     expect(page.locator(".search-count")).not_to_have_text(re.compile("nothing|…"))
     press(page, "Enter")
     expect(box(page, "layers_4")).to_contain_text("5/6")
+    expect(page.locator("[data-badge=evidence]")).to_have_text("inferred")
+    expect(page.locator("[data-badge=coverage]")).to_have_text("complete")
+    expect(page.locator("[data-badge=freshness]")).to_have_text("saved")
+    assert "inferred · coverage complete · from a saved file" in exported("SVG").read_text()

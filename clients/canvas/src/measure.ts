@@ -4,9 +4,15 @@ export type Font = "title" | "mono";
 
 export type Measure = (text: string, font: Font) => number;
 
+const MONOSPACE = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace";
+const MONO_SIZE = 11;
+
+/** The font of types, as attributes of SVG. */
+export const MONO = { "font-family": MONOSPACE, "font-size": MONO_SIZE };
+
 const SIZES: Record<Font, string> = {
   title: "600 13px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
-  mono: "11px ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
+  mono: `${MONO_SIZE}px ${MONOSPACE}`,
 };
 
 /** About right for every font; exact enough for tests, which have no canvas. */

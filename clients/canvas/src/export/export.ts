@@ -3,6 +3,7 @@ import type { Host } from "../host";
 import type { ExportKind } from "../panels/toolbar";
 import type { GraphView } from "../render/graph";
 import type { Store } from "../state";
+import { captionOf } from "./caption";
 import { pictureSvg } from "./picture";
 
 /** Chromium refuses larger canvases, and a larger picture is better an SVG. */
@@ -15,7 +16,7 @@ export async function exportGraph(
   store: Store,
   view: GraphView | undefined,
 ): Promise<void> {
-  const { capture, shown } = store.get();
+  const { capture, shown, saved } = store.get();
   if (!capture || !shown || !view) return;
   // An editor asks where to save, and tells itself that it did.
   const said = (text: string) => store.set({ said: host.editor ? "" : text });
@@ -31,7 +32,7 @@ export async function exportGraph(
     said(`Saved ${answer.suggestedName}.`);
     return;
   }
-  const svg = pictureSvg(view, shown);
+  const svg = pictureSvg(view, shown, captionOf(capture, shown.bodies, saved));
   if (kind === "svg") {
     await keep(host, new Blob([svg.text], { type: "image/svg+xml" }), `${name}.svg`);
     said(`Saved ${name}.svg.`);

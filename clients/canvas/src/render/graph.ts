@@ -5,6 +5,7 @@ import type { Shown } from "../state";
 import { longTypeText } from "../text";
 import { bounds, curve } from "./curve";
 import { listen } from "./gestures";
+import { make } from "./svg";
 import {
   contains,
   firstLook,
@@ -57,7 +58,6 @@ export interface GraphView {
   restore(): void;
 }
 
-const SVG = "http://www.w3.org/2000/svg";
 const MARGIN = 0.6;
 /** Below these zooms, boxes have no text at all, and only titles. */
 const FAR = 0.16;
@@ -70,17 +70,6 @@ interface Drawn {
   content: string;
   place: string;
   className: string;
-}
-
-function make<K extends keyof SVGElementTagNameMap>(
-  name: K,
-  attributes: Record<string, string | number>,
-  text?: string,
-): SVGElementTagNameMap[K] {
-  const element = document.createElementNS(SVG, name);
-  for (const key in attributes) element.setAttribute(key, String(attributes[key]));
-  if (text !== undefined) element.textContent = text;
-  return element;
 }
 
 export function createGraphView(parent: HTMLElement, callbacks: Callbacks): GraphView {
