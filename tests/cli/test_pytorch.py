@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,7 @@ def test_an_outline_says_what_ran_and_what_was_measured(tmp_path: Path, torch_py
     assert "not reported as executed" not in text
     assert "activation_statistics: measured on request: the forward runs once more" in text
     assert "output_bytes:" not in text, "it is measured"
+    assert re.search(r"torch.nn.functional.embedding .* → f32\[2,3,4\].*\n *measured: 96 bytes\n", text)
     document = json.loads((tmp_path / "tagger.json").read_text())
     made = [value for value in document["values"] if value["role"] == "intermediate"]
     assert all("bytes" in value for value in made)
@@ -56,6 +58,7 @@ def test_an_outline_says_what_ran_and_what_was_measured(tmp_path: Path, torch_py
         [sys.executable, "-m", "tvls", "show", "tagger.json"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert shown.returncode == 0, shown.stderr
+    assert "measured: 96 bytes" in shown.stdout
 
 
 FACTORIES = """\

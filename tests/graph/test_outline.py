@@ -316,6 +316,42 @@ def test_operations_that_only_look_alike_are_not_counted_together() -> None:
     assert len(program(document(values=values, operations=operations))) == 4
 
 
+def measured(found: Json) -> Json:
+    """With everything measured of each result, its mean being its place among the values."""
+    for at, made in enumerate(found["values"]):
+        if made["role"] == "intermediate":
+            numbers = {"min": -1.5, "max": 12.34567, "mean": float(at), "std": 0.0}
+            made |= {"bytes": 2400, "storage": 1, "statistics": {"elements": 6, "zeros": 2, "nan": 0, "infinite": 1}}
+            made["statistics"] |= numbers
+    return found
+
+
+def test_what_was_measured_stands_below_what_made_it() -> None:  # R24
+    numbers = "min -1.5 · max 12.35 · mean {} · std 0 · zeros 2 · NaN 0 · infinite 1 of 6 elements"
+    line = f"measured: 2.4 kB · memory 1 · {numbers}"
+    found = measured(blocks(1)) | {"outputs": {"value": 3}}
+    shown = [text.strip() for text in program(found)]
+    assert shown[2:] == [
+        "add  f32[2,3] · params/h/0/w:f32[2,3] → f32[2,3]   model.py:3",
+        line.format(2),
+        "sin  f32[2,3] → f32[2,3]   model.py:3",
+        line.format(3),
+    ]
+    closed = program(found, depth=1)
+    assert closed[1].strip().startswith("h/0 (Block) → f32[2,3] · 6 parameters · 2 operations")
+    assert [text.strip() for text in closed[2:]] == [line.format(3)]
+    bytes_alone = blocks(1)
+    bytes_alone["values"][2]["bytes"] = 24
+    assert [text.strip() for text in program(bytes_alone) if "measured" in text] == ["measured: 24 bytes"]
+
+
+@pytest.mark.parametrize("depth", [None, 1])
+def test_what_was_measured_of_one_of_several_says_so(depth: int | None) -> None:  # R36
+    lines = [line.strip() for line in program(measured(blocks(6)), depth=depth) if "mean" in line]
+    assert lines
+    assert all(line.startswith("measured, of the first: ") for line in lines)
+
+
 def test_depth() -> None:
     full = program(blocks(3), depth=None)
     assert program(blocks(3), depth=2) == full

@@ -9,7 +9,7 @@ from tvls.capture.document import BodyRef, Operand, Scope
 from tvls.graph.alike import Alike
 from tvls.graph.index import Graph
 from tvls.graph.order import Part
-from tvls.graph.text import literal_text, plural, scope_label, short_type, value_text
+from tvls.graph.text import literal_text, measured_text, plural, scope_label, short_type, value_text
 
 _VALUES_SHOWN = 8
 _OUTPUTS_SHOWN = 4
@@ -48,6 +48,8 @@ class _Level(NamedTuple):
     """How many scopes and bodies are around."""
     counted: bool
     """Whether the operations are of the program."""
+    one_of_many: bool = False
+    """Whether this is the first of several that repeat one another, the others of which are not written."""
 
 
 def program_lines(graph: Graph, depth: int | None = None) -> Iterator[Line]:
@@ -75,13 +77,20 @@ def program_lines(graph: Graph, depth: int | None = None) -> Iterator[Line]:
             parts = [part for part in run if isinstance(part, Part)]
             left = sum(part.count for part in (parts if closed else parts[1:]))
             yield Line(indent + _part_text(level, parts, closed), left if level.counted else 0)
-            if not closed:
+            several = level.one_of_many or len(parts) > 1
+            if closed:
+                outputs = [] if first.continued else list(level.graph.flow.outputs.get(first.scope, ()))
+                pending += reversed(_measured(level.graph, outputs, indent, several))
+            else:
                 runs = iter(level.listed.alike.runs(first.items))
-                pending.append(level._replace(runs=runs, indent=indent + "  ", depth=level.depth + 1))
+                pending.append(
+                    level._replace(runs=runs, indent=indent + "  ", depth=level.depth + 1, one_of_many=several)
+                )
             continue
         times = f"   {_TIMES} {len(run):,}" if len(run) > 1 else ""
         yield Line(indent + _operation_text(level.graph, first) + times, len(run) if level.counted else 0)
-        inside: list[_Level | Line] = []
+        results = level.graph.operations[first]["outputs"]
+        inside: list[_Level | Line] = [*_measured(level.graph, results, indent, level.one_of_many or len(run) > 1)]
         for ref in level.graph.operations[first].get("bodies", ()):
             body = level.graph.body_graph(ref["body"])
             head = f"{indent}  {_body_text(level.graph, first, ref, body)}"
@@ -173,6 +182,13 @@ def _values_text(graph: Graph, values: Sequence[int]) -> str:
     if len(values) > _OUTPUTS_SHOWN:
         shown.append(f"… {len(values) - _OUTPUTS_SHOWN:,} more")
     return ", ".join(shown)
+
+
+def _measured(graph: Graph, values: Sequence[int], indent: str, one_of_many: bool) -> list[Line]:
+    """What was measured of results, a line each. Those that repeat one another differ in it."""
+    texts = [text for text in (measured_text(graph.values[value]) for value in values[:_OUTPUTS_SHOWN]) if text]
+    whose = "measured, of the first: " if one_of_many else "measured: "
+    return [Line(f"{indent}  {whose}{text}", 0) for text in texts]
 
 
 def _operation_text(graph: Graph, at: int) -> str:

@@ -11,7 +11,7 @@ from tvls.graph.costs import PARAMETER_COLLECTIONS, value_bytes
 from tvls.graph.index import Graph, GraphIndex, collector_paused, tree_children
 from tvls.graph.listing import Line, operand_text, program_lines
 from tvls.graph.names import Row, fold
-from tvls.graph.text import child_place, plural, value_text
+from tvls.graph.text import child_place, plural, size_text, value_text
 from tvls.protocol import types as t
 
 MAX_LINES = 400
@@ -39,7 +39,6 @@ _NOTES_WITH_NAME = {
 _EVIDENCE = {"inferred": "inferred from a trace, in which nothing is computed", "measured": "measured in a run"}
 _ON_REQUEST = "measured on request"
 _UNAVAILABLE = {"output_bytes": "measured output bytes", "source_edit_recipes": "source-edit recipes"}
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 _PHASES = {
     "import": "importing the module",
     "init": "initialising the model",
@@ -206,7 +205,7 @@ def _totals(graph: Graph) -> str:
         count = sum(prod(value["shape"]) for value in values)
         named = plural(count, "parameter") if not collection else f"{collection} {count:,}"
         size = _bytes(values)
-        stored = "" if size is None else f", {_size_text(size)}"
+        stored = "" if size is None else f", {size_text(size)}"
         parts.append(f"{named} in {plural(len(values), 'array')}{stored}")
     return " · ".join(parts) + (" (derived from shapes)" if by_collection else "")
 
@@ -215,14 +214,6 @@ def _bytes(values: Iterable[Value]) -> int | None:
     """None where a dtype does not say its size."""
     sizes = [value_bytes(value) for value in values]
     return None if None in sizes else sum(size or 0 for size in sizes)
-
-
-def _size_text(size: int) -> str:
-    """Three digits and a decimal unit: `498 MB`, `1.25 kB`."""
-    scaled, unit = float(size), 0
-    while scaled >= 999.5 and unit < len(_UNITS) - 1:
-        scaled, unit = scaled / 1000, unit + 1
-    return f"{scaled:.0f} {_UNITS[unit]}" if unit == 0 or scaled >= 99.95 else f"{scaled:.3g} {_UNITS[unit]}"
 
 
 def _origin(capture: Capture) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from tvls.capture.document import Operand, Scope, Value
 
 _SHORT = (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c"))
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
@@ -79,6 +80,30 @@ def float_text(number: float, dtype: str) -> str:
             except OverflowError:  # rounded up past the largest number
                 continue
     return repr(number)
+
+
+def size_text(size: int) -> str:
+    """Three digits and a decimal unit: `498 MB`, `1.25 kB`."""
+    scaled, unit = float(size), 0
+    while scaled >= 999.5 and unit < len(_UNITS) - 1:
+        scaled, unit = scaled / 1000, unit + 1
+    return f"{scaled:.0f} {_UNITS[unit]}" if unit == 0 or scaled >= 99.95 else f"{scaled:.3g} {_UNITS[unit]}"
+
+
+def measured_text(value: Value) -> str:
+    """What was measured of a value: `24 bytes · memory 3 · min 0 · max 1 · mean 0.5 · …`; empty where nothing was."""
+    parts: list[str] = []
+    if "bytes" in value:
+        parts.append(size_text(value["bytes"]))
+    if "storage" in value:
+        parts.append(f"memory {value['storage']}")
+    if "statistics" in value:
+        found = value["statistics"]
+        numbers = {name: found.get(name) for name in ("min", "max", "mean", "std")}
+        parts += [f"{name} {number:.4g}" for name, number in numbers.items() if number is not None]
+        counts = f"zeros {found['zeros']} · NaN {found['nan']} · infinite {found['infinite']}"
+        parts.append(f"{counts} of {plural(found['elements'], 'element')}")
+    return " · ".join(parts)
 
 
 def child_place(place: str, key: str | int) -> str:
