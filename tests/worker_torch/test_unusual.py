@@ -38,6 +38,15 @@ PROGRAMS: dict[str, list[str]] = {
         "real(rfft)",
         "-> tuple(view_as_real, abs, real)",
     ],
+    "Unchanged": [
+        "dropout(x)",
+        "to(dropout)",
+        "square(to)",
+        "rsqrt(square)",
+        "mul(to, rsqrt)",
+        "add(dropout, mul)",
+        "-> add",
+    ],
     "Hooked": [
         "add(x)",
         "linear(add, linear.weight, linear.bias)",

@@ -38,6 +38,24 @@ class Complex(nn.Module):
         return torch.view_as_real(spectrum), spectrum.abs(), spectrum.real
 
 
+class CastingNorm(nn.Module):
+    def forward(self, x):
+        x = x.to(torch.float32)
+        return x * torch.rsqrt(x.square())
+
+
+class Unchanged(nn.Module):
+    """Functions that return the very tensor that they got: the residual passes by the norm, and not by the dropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop, self.norm = nn.Dropout(0.1), CastingNorm()
+
+    def forward(self, x):
+        x = self.drop(x)
+        return x + self.norm(x)
+
+
 def _double_output(module, args, output):
     return output * 2
 

@@ -119,7 +119,10 @@ class Recorder:
                     return call(self, *args, **kwargs)
             recorder.scopes.enter(self)
             try:
-                return plain(self, *args, **kwargs)
+                result = plain(self, *args, **kwargs)
+                if recorder.scopes.any_unchanged:
+                    recorder._returned(result)
+                return result
             except BaseException as fault:
                 recorder._remember(fault, None, ())
                 raise
@@ -268,11 +271,24 @@ class Recorder:
         written = [tensor for ran in below for tensor in ran.written]
         for tensor in _distinct([*made, *(operand for operand in operands if _is_among(operand, written))]):
             operation["outputs"].append(self._made(tensor))
+            if not below and (at := _place(tensor, operands)) is not None:
+                self.scopes.unchanged(tensor, values[at], operation["outputs"][-1])
         if foreign:
             graph.made_inside([part for tensor in made for part in parts(tensor)], index)
             for ran in below:
                 tensors_in(ran.result, inside := [])
                 graph.made_inside(inside, index)
+
+    def _returned(self, result: Any) -> None:
+        """A module has ended. What a function in it returned as it got it is for everybody else what it was before,
+        unless the module returns it: a residual does not lead through the norm that casts it to the dtype it has.
+        """
+        tensors_in(result, returned := [])
+        with self._noted():
+            for reference, before, after in self.scopes.keep(returned):
+                tensor = reference()
+                if tensor is not None and self.graph.holds(tensor) == after:
+                    self.graph.hold(tensor, before)
 
     def _read_inside(self, operands: List[Any], below: List[Ran]) -> List[int]:
         """Values that a function read in objects of other classes: as parts of its operands, or by its operators."""
@@ -471,6 +487,10 @@ def _is_itself(short: str, below: List[Ran]) -> bool:
 
 def _distinct(tensors: List[Any]) -> List[Any]:
     return list({id(tensor): tensor for tensor in tensors}.values())
+
+
+def _place(tensor: Any, operands: List[Any]) -> Optional[int]:
+    return next((at for at, operand in enumerate(operands) if operand is tensor), None)
 
 
 def _is_among(tensor: Any, written: List[Any]) -> bool:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from contextlib import contextmanager
-from typing import Any, Dict, Generator, List, Optional
+from typing import Any, Dict, Generator, List, NamedTuple, Optional
 
 from tvls.capture.limits import LimitExceeded, Limits
 from tvls.worker.frameworks.torch import libraries as lib
 from tvls.worker.job import type_of
+
+
+class Unchanged(NamedTuple):
+    """A tensor that a function returned as it got it, as `to` does for a dtype that is there already."""
+
+    tensor: Any
+    """A weak reference."""
+    before: int
+    after: int
+    """The values that it held before and after the call."""
 
 
 class _Call:
@@ -17,6 +28,7 @@ class _Call:
         self.path = path
         self.scope: Optional[int] = None
         """None until an operation runs in it: a module in which nothing ran is not shown."""
+        self.unchanged: List[Unchanged] = []
 
 
 class _Calls(threading.local):
@@ -57,6 +69,25 @@ class Scopes:
             yield
         finally:
             self.leave()
+
+    def unchanged(self, tensor: Any, before: int, after: int) -> None:
+        """A function returned a tensor as it got it, in the module that runs now."""
+        if self._in.calls:
+            self._in.calls[-1].unchanged.append(Unchanged(weakref.ref(tensor), before, after))
+
+    def keep(self, returned: List[Any]) -> List[Unchanged]:
+        """The module that runs now returns tensors: what is unchanged and not among them, the last one first. What is
+        among them is a matter of the module around it from now on.
+        """
+        *outer, call = self._in.calls
+        kept = {id(tensor) for tensor in returned}
+        if outer:
+            outer[-1].unchanged += [item for item in call.unchanged if id(item.tensor()) in kept]
+        return [item for item in reversed(call.unchanged) if id(item.tensor()) not in kept]
+
+    @property
+    def any_unchanged(self) -> bool:
+        return bool(self._in.calls[-1].unchanged)
 
     def around(self) -> List[Any]:
         """Calls that this thread is in, for one that it starts."""
