@@ -80,6 +80,21 @@ def test_edges_lead_past_what_is_hidden() -> None:
     assert view(index, hide=["colour"]).nodes == view(index).nodes
 
 
+def test_dropout_that_did_nothing_is_out_of_the_way() -> None:
+    dropout = {"primitive": "torch.nn.functional.dropout"}
+    below = {"bodies": [{"role": "aten", "body": 0}]}
+    found = document(
+        inputs={"args": [{"value": 0}], "kwargs": {}},
+        outputs={"value": 2},
+        values=[value("input", name="x"), value(), value()],
+        operations=[operation("off.0", [0], [1], **dropout), operation("on.0", [1], [2], **dropout, **below)],
+        bodies=[document(inputs=[], outputs=[], values=[], operations=[]) | {"label": "dropout: operators that ran"}],
+    )
+    assert {node.id: node.noise for node in view(GraphIndex(as_capture(found))).nodes if node.noise} == {
+        "op:off.0": "shape"
+    }
+
+
 def test_parameters_that_are_inputs() -> None:
     def named(names: list[str], tree: dict[str, Any]) -> set[str]:
         found = document(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, Literal
 
-from tvls.capture.document import Operand
+from tvls.capture.document import Operand, Operation
 from tvls.graph.index import Graph
 from tvls.graph.text import operation_label
+from tvls.graph.torch_costs import DROPOUT
 from tvls.graph.torch_costs import SHAPE as TORCH_SHAPE
 
 Noise = Literal["constant", "parameter", "shape"]
@@ -66,7 +67,7 @@ def _operation_noise(graph: Graph) -> list[Noise | None]:
     for operation in graph.operations:
         primitive = operation["primitive"]
         in_torch = "." in primitive
-        moves = operation_label(primitive) in TORCH_SHAPE if in_torch else primitive in _SHAPE
+        moves = _moves_in_torch(operation) if in_torch else primitive in _SHAPE
         kinds = {origin[value] for o in operation["inputs"] if (value := o.get("value")) is not None}
         noise: Noise | None = None
         made = data
@@ -82,6 +83,11 @@ def _operation_noise(graph: Graph) -> list[Noise | None]:
             origin[value] = made
         found.append(noise)
     return found
+
+
+def _moves_in_torch(operation: Operation) -> bool:
+    label = operation_label(operation["primitive"])
+    return label in TORCH_SHAPE or (label in DROPOUT and "bodies" not in operation)  # the latter in evaluation
 
 
 def parameter_inputs(graph: Graph) -> dict[int, None]:

@@ -21,19 +21,27 @@ SHAPE: Final = frozenset(
 )
 """Operators that give one value another shape, dtype or place."""
 
-_MOVES: Final = SHAPE | frozenset(
-    """
-    __deepcopy__ __getitem__ __setitem__ _local_scalar_dense _pack_padded_sequence _pad_packed_sequence alpha_dropout
-    arange atleast_1d atleast_2d atleast_3d block_diag bool bucketize cat chunk concat concatenate constant_pad_nd diag
-    diag_embed diagonal dropout dropout1d dropout2d dropout3d dstack embedding empty empty_like empty_strided eye
-    feature_dropout fill fill_ flip fold from_numpy full full_like gather hstack im2col index index_copy index_put
-    index_put_ index_select is_nonzero item lift linspace masked_fill masked_fill_ masked_scatter masked_select meshgrid
-    nested_to_padded_tensor new_empty new_full new_ones new_zeros nonzero numpy one_hot ones ones_like pad
-    pad_packed_sequence pixel_shuffle pixel_unshuffle reflection_pad1d reflection_pad2d repeat repeat_interleave
-    replication_pad1d replication_pad2d resize_ roll rot90 scatter scatter_ select_scatter set_ slice_scatter split
-    split_with_sizes stack take take_along_dim tensor tensor_split tile to_dense to_padded_tensor to_sparse tolist tril
-    tril_ triu triu_ unbind unfold unsafe_split vsplit vstack where zero_ zeros zeros_like
+DROPOUT: Final = frozenset(
+    "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout feature_dropout".split()  # noqa: SIM905
+)
+
+_MOVES: Final = (
+    SHAPE
+    | DROPOUT
+    | frozenset(
+        """
+    __deepcopy__ __getitem__ __setitem__ _local_scalar_dense _pack_padded_sequence _pad_packed_sequence arange
+    atleast_1d atleast_2d atleast_3d block_diag bool bucketize cat chunk concat concatenate constant_pad_nd diag
+    diag_embed diagonal dstack embedding empty empty_like empty_strided eye fill fill_ flip fold from_numpy full
+    full_like gather hstack im2col index index_copy index_put index_put_ index_select is_nonzero item lift linspace
+    masked_fill masked_fill_ masked_scatter masked_select meshgrid nested_to_padded_tensor new_empty new_full new_ones
+    new_zeros nonzero numpy one_hot ones ones_like pad pad_packed_sequence pixel_shuffle pixel_unshuffle
+    reflection_pad1d reflection_pad2d repeat repeat_interleave replication_pad1d replication_pad2d resize_ roll rot90
+    scatter scatter_ select_scatter set_ slice_scatter split split_with_sizes stack take take_along_dim tensor
+    tensor_split tile to_dense to_padded_tensor to_sparse tolist tril tril_ triu triu_ unbind unfold unsafe_split vsplit
+    vstack where zero_ zeros zeros_like
     """.split()  # noqa: SIM905
+    )
 )
 """Operators that compute nothing: they move, repeat, select or make elements."""
 
