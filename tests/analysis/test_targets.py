@@ -125,6 +125,19 @@ class E(D):
     assert found["E"].parameters == found["D"].parameters
 
 
+async def test_a_constructor_of_a_library_may_take_more_than_source_says(analysis: Analysis, tmp_path: Path) -> None:
+    source = """from torch import nn
+from transformers import LlamaForCausalLM
+class A(LlamaForCausalLM): ...
+class B(nn.Linear): ...
+class C(nn.Linear):
+    def __init__(self, width): ...
+class D(nn.Module): ...
+"""
+    found = (await analysis.targets(tmp_path / "m.py", source, roots=[tmp_path])).targets
+    assert {t.name: t.more_init_parameters for t in found} == {"A": True, "B": True, "C": False, "D": False}
+
+
 async def test_wrapped_functions_take_what_the_function_takes(analysis: Analysis, tmp_path: Path) -> None:
     source = (
         "import jax\ndef f(x, y=1): return x\ng = jax.jit(jax.vmap(f))\nh = jax.grad(lambda z: z)\nk = jax.jit(print)\n"

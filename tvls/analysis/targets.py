@@ -98,7 +98,8 @@ def _class(binding: Class, resolver: Resolver, texts: Texts) -> Iterator[FoundTa
         call = method_parameters(binding, CALL_METHOD[kind], resolver, texts)
         init = init_parameters(binding, kind, resolver, texts)
         found = target_at(binding.path, binding.qualname, kind, binding.line, binding.fact.place, texts, call, init)
-        more = kind == "flax.linen" and resolver.has_outside_base(binding)
+        constructed = kind != "flax.linen" and any("__init__" in owner.members for owner in resolver.ancestry(binding))
+        more = not constructed and resolver.has_outside_base(binding)
         yield msgspec.structs.replace(found, more_init_parameters=True) if more else found
     yield from _definitions(binding.path, binding.members.values(), resolver, texts)
 

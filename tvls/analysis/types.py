@@ -70,7 +70,7 @@ class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
     init_parameters: list[Parameter] = []
     """Of the construction: dataclass fields (Linen), `__init__` without `self` (NNX, Torch). Empty for functions."""
     more_init_parameters: bool = False
-    """A base that is not in the workspace, such as `nn.Conv`, may add fields that are not listed."""
+    """A base that is not in the workspace, such as `nn.Conv`, may add fields, or take values, that are not listed."""
     types: dict[str, NamedType] = {}
     """Types of the workspace that its parameters, or the parameters of one of these, may take: by `module:qualname`."""
     discovered: bool = True
@@ -119,6 +119,8 @@ class Named(msgspec.Struct, frozen=True):
     target: FoundTarget | None = None
     no_model: bool = False
     """It is a class without a module class among its bases: nothing that can be traced."""
+    of_torch: bool = False
+    """Its file, with those of the workspace that it imports, imports PyTorch or what is built on it, and not JAX."""
 
 
 # --- what a definition declares ---------------------------------------------------------------------------------------

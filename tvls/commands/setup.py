@@ -275,6 +275,9 @@ def _find(form: ts.SetupForm, name: str) -> str:
         return name
     if len(more) == 1 and own.isidentifier():
         return _inside(form, f"{more[0]}.kwargs.{_quoted(own)}", rest)
+    if more and own.isidentifier():
+        places = " or ".join(f"{part}.kwargs.{own}" for part in more)
+        raise ValueError(f"source does not say what {form.model} takes, so write {places}, not {own}")
     deeper = [_short_name(form, field) for field in form.fields if field.parent and field.label == name]
     close = f"; did you mean {' or '.join(deeper)}?" if deeper else did_you_mean(name, _names(form))
     raise ValueError(f"there is no {name!r}; there are {', '.join(_names(form))}{close}")

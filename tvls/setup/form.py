@@ -382,7 +382,8 @@ class _Builder:
         more = target is None or (part == "init" and target.more_init_parameters)
         if target is not None:
             parameters = target.parameters if part == "inputs" else target.init_parameters
-            more = more or any(p.kind == "var_keyword" for p in parameters)
+            elsewhere = part == "inputs" and not parameters and target.kind != "jax.function"  # in a library's class
+            more = more or elsewhere or any(p.kind == "var_keyword" for p in parameters)
         from_factory = "factory" in call
         self.groups.append(SetupGroup(id=part, title=title, more=more and not from_factory))
         if from_factory:
