@@ -85,7 +85,7 @@ def failure_error(failure: Failure) -> TvlsError:
         text = f"{name} failed {_PHASES[detail['phase']]}{at}: {message}"
         hint = detail.get("hint")
         if detail["type"] == "ModuleNotFoundError":
-            step = "Install it into the selected Python, select another interpreter, or correct the import."
+            step = "Correct the import, or select another interpreter."
         else:
             step = "Correct the code or the setup, and open the graph again."
         step = f"{_sentence(hint)} {step}" if hint else step

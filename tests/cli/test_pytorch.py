@@ -145,3 +145,35 @@ def test_a_name_that_an_import_does_not_give(tmp_path: Path) -> None:
     nothing = tvls(tmp_path, "trace", "nets.py:Other", "--input", "x=float32[3]")
     assert "There is no 'Other' in nets.py." in nothing.stderr
     assert "Its models are: Net, Agent." in nothing.stderr
+
+
+
+
+BLOCKS = """\
+from torch import nn
+
+from .sizes import OUT
+
+
+class Tagger(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, OUT)
+
+    def forward(self, x):
+        return self.linear(x)
+"""
+
+
+@pytest.mark.timeout(600)
+def test_a_file_of_a_package_is_opened_in_the_folder_around_it(tmp_path: Path, torch_python: str) -> None:
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "__init__.py").touch()
+    (parts / "blocks.py").write_text(BLOCKS)
+    (parts / "sizes.py").write_text("OUT = 3\n")
+    values = ["--init", "width=2", "--input", "x=float32[1,2]"]
+    ran = tvls(parts, "trace", "blocks.py:Tagger", *values, "--trust", "--python", torch_python)
+    assert ran.returncode == 0, ran.stderr
+    assert "parts/blocks.py" in ran.stdout
+    assert "result  f32[1,3]" in ran.stdout

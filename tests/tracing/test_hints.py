@@ -29,6 +29,27 @@ async def test_a_module_of_the_workspace_that_is_not_found(pool: WorkerPool, wor
     assert (found["frames"][0]["path"], found["frames"][0]["line"]) == ("model.py", 1)
 
 
+async def test_a_module_beside_the_file_is_found_where_nothing_else_has_its_name(
+    pool: WorkerPool, workspace: Path
+) -> None:
+    # as where the file is run by its path
+    model = "import bisect, beside\nbisect.bisect, beside.absent\n"
+    write(workspace, core__model=model, core__beside="", core__bisect="")
+    found = await failure(pool, workspace, module="core.model", path="core/model.py")
+    assert found["message"] == "module 'beside' has no attribute 'absent'"
+
+
+async def test_a_relative_import_without_a_package(pool: WorkerPool, workspace: Path) -> None:
+    write(workspace, model="from .parts import f\ndef net():\n    pass\n", parts="f = 1\n")
+    assert "open a folder around its package" in (await failure(pool, workspace))["hint"]
+
+
+async def test_a_distribution_whose_name_is_a_whole_message(pool: WorkerPool, workspace: Path) -> None:
+    write(workspace, model="import importlib.metadata as m\nraise m.PackageNotFoundError('parts, and try pip')\n")
+    hint = (await failure(pool, workspace))["hint"]
+    assert hint == "install the distribution that it names in the selected Python"
+
+
 async def test_a_library_that_is_not_installed(pool: WorkerPool, workspace: Path) -> None:
     write(workspace, model="import no_such_library.parts\ndef net():\n    pass\n")
     found = await failure(pool, workspace)

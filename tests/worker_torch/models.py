@@ -26,6 +26,15 @@ class Block(nn.Module):
         return x + self.drop(self.down(F.gelu(self.up(self.norm(x))))) * scale
 
 
+class Configured(nn.Module):
+    def __init__(self, config) -> None:
+        super().__init__()
+        self.linear = nn.Linear(config.width, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
 class Tower(nn.Module):
     def __init__(self, width: int = 8, depth: int = 2) -> None:
         super().__init__()

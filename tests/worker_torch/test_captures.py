@@ -63,6 +63,9 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "number": opened("number"),
     "Asynchronous": opened("Asynchronous", tensor(2)),
     "Steps": opened("Steps", tensor(2, 4)),
+    "Configured": opened("Configured", tensor(1, 2), init=with_init(config={"width": 2})),
+    "Single without": opened("Single", tensor(1, 2)),
+    "Tied of floats": opened("Tied", tensor(2, 3)),
     "cuda": opened("Single", tensor(1, 2), device="cuda:0"),
     "measured": opened("InPlace", tensor(2, 3), measure=["storage_aliases", "activation_statistics", "output_bytes"]),
     "limited": {**opened("Many", tensor(1)), "limits": {"operations": 100}},
@@ -103,7 +106,12 @@ def scopes(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {scope["id"]: scope for scope in document["scopes"]}
 
 
-FAILS = {"Wrong", "HugeByValue", "within_itself", "number", "Asynchronous", "cuda", "limited"}
+HINTS = {
+    "Configured": "`config` is a table of the setup, which comes as a dictionary",
+    "Single without": "state it in `init` of the setup (--init NAME=VALUE), or let a factory make it",
+    "Tied of floats": "token ids are integers: dtype int64",
+}
+FAILS = {"Wrong", "HugeByValue", "within_itself", "number", "Asynchronous", "cuda", "limited", *HINTS}
 
 
 @pytest.mark.parametrize("name", sorted(set(REQUESTS) - FAILS))
@@ -313,6 +321,12 @@ def test_faults_of_the_setup_and_the_limits_are_told(found: dict[str, Any]) -> N
     assert found["cuda"]["failure"]["kind"] == "device"
     assert "returns a coroutine: nothing of it runs" in found["Asynchronous"]["failure"]["message"]
     assert found["limited"]["failure"]["limit"] == "operations"
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_what_a_first_try_lacks_is_told(found: dict[str, Any], name: str) -> None:
+    # R22
+    assert found[name]["failure"]["hint"].startswith(HINTS[name])
 
 
 def test_measurements_are_made_on_request_alone(found: dict[str, Any]) -> None:

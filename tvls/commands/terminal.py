@@ -95,7 +95,8 @@ def absolute(path: Path) -> Path:
 
 
 def workspace_folder(given: Path | None, near: Path) -> Path:
-    """The folder that a command works in: the one given, or the nearest above `near` that looks like a project.
+    """The folder that a command works in: the one given, the nearest above `near` that looks like a project, or the
+    one around the package that it is in.
 
     Raises ValueError where the given one is no folder.
     """
@@ -107,6 +108,8 @@ def workspace_folder(given: Path | None, near: Path) -> Path:
     for folder in (start, *start.parents):
         if any((folder / name).exists() for name in PROJECT_FILES):
             return folder
+    while (start / "__init__.py").is_file() and start != start.parent:  # a module is imported by its package's name
+        start = start.parent
     return start
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import re
 import sys
-from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, cast
 
 from tvls.capture.document import FailureDetail, Frame, Phase
 from tvls.capture.limits import LimitExceeded, Limits
@@ -156,6 +156,33 @@ def _explained(fault: BaseException, full: str, adapter: Any) -> Optional[Explan
         return None
 
 
+def lacks_argument(detail: FailureDetail) -> bool:
+    """Whether Python refused a call for an argument that was not given."""
+    return detail["type"] == "TypeError" and "missing" in detail["message"] and "required" in detail["message"]
+
+
+def hint_of_tables(detail: FailureDetail, setup: Mapping[str, Any]) -> Optional[str]:
+    """What to try where code asks a dictionary, as which a table of the setup came, for an attribute; or None."""
+    if detail["type"] != "AttributeError" or "'dict' object has no attribute " not in detail["message"]:
+        return None
+    tables: List[str] = []
+    for part in ("init", "inputs"):
+        call: Dict[str, Any] = setup.get(part) or {}
+        given: List[Tuple[str, Any]] = [(f"args[{at}]", value) for at, value in enumerate(call.get("args", ()))]
+        given += call.get("kwargs", {}).items()
+        tables += [name for name, value in given if _is_table(value)]
+    if not tables:
+        return None
+    return (
+        f"`{tables[0]}` is a table of the setup, which comes as a dictionary: annotate the parameter with its "
+        'dataclass, give { kind = "object", class = "module:Class", fields = { … } }, or have a factory make the model'
+    )
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and cast("Dict[str, Any]", value).get("kind", "dict") == "dict"
+
+
 # --- exceptions of Python itself -------------------------------------------------------------------------------------
 
 
@@ -172,7 +199,13 @@ def _plain(fault: BaseException, full: str, places: Places) -> Optional[Explanat
         hint = "keep what a script does on its own behind `if __name__ == '__main__':`"
         return Explanation(f"the code ended the process: sys.exit({fault.code!r})", hint=hint)
     if isinstance(fault, ModuleNotFoundError) and fault.name:
+        if type_name(fault) == "importlib.metadata.PackageNotFoundError":  # its name may be a whole message
+            return Explanation(hint="install the distribution that it names in the selected Python")
         return Explanation(hint=_missing_module(fault.name, places))
+    if isinstance(fault, ImportError) and "relative import" in full:
+        return Explanation(
+            hint="the file imports relatively: open a folder around its package, as its imports need the package's name"
+        )
     if isinstance(fault, ImportError) and "circular import" in full:
         return Explanation(
             hint="two modules import each other: move one of the imports into the function that needs it"

@@ -102,7 +102,7 @@ def _answer(read_fd: int, write_fd: int, parent: Optional[int], preloaded: Optio
         if outdated is not None:
             channel.send(NEEDS_COLD, json.dumps({"module": outdated}).encode("utf-8"))
         else:
-            trace.prepare_imports(workspace, roots)
+            trace.prepare_imports(workspace, roots, request["target"].get("path"))
             containment.limit_resources(trace.make_limits(request.get("limits", {})).memory_bytes)
             channel.send(DOCUMENT, trace.run(request, channel.progress, preloaded))
         code = 0

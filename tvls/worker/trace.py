@@ -166,13 +166,18 @@ def make_limits(fields: Mapping[str, Any]) -> Limits:
 # --- the target ------------------------------------------------------------------------------------------------------
 
 
-def prepare_imports(workspace: str, roots: List[str]) -> None:
-    """Let the process stand in the workspace as a script of it would: folder, then import roots in front."""
+def prepare_imports(workspace: str, roots: List[str], path: Optional[str] = None) -> None:
+    """Let the process stand in the workspace as a script of it would: folder, then import roots in front.
+
+    The folder of the target's file, at `path`, comes last: `core/raft.py` may import `core/update.py` as `update`, as
+    where it is run by its path, and no file beside it hides what is found without it.
+    """
     os.chdir(workspace)
     # Entries of PYTHONPATH that are relative mean relative to the folder that Python is started in.
     relative = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and not os.path.isabs(path)]
     front = [*roots, *(os.path.normpath(os.path.join(workspace, path)) for path in relative)]
-    sys.path[:] = list(dict.fromkeys([*front, *sys.path]))
+    last = [] if path is None else [os.path.dirname(os.path.join(workspace, *path.split("/")))]
+    sys.path[:] = list(dict.fromkeys([*front, *sys.path, *last]))
     importlib.invalidate_caches()
 
 
@@ -310,11 +315,18 @@ def _failure(
     request: Mapping[str, Any], fault: BaseException, state: _State, sources: SourceLog, limits: Limits
 ) -> Failure:
     detail = failures.describe(fault, state.phase, sources.places, limits, state.adapter, state.made_by)
+    hint = failures.hint_of_tables(detail, request["setup"])
+    if hint is not None:
+        detail["hint"] = hint
     target = _target(request)
+    is_own = not detail["frames"]
     calls_it = detail["kind"] == "exception" and detail["phase"] in ("init", "trace")
     if calls_it and "path" in target and "line" in target and not any(frame["workspace"] for frame in detail["frames"]):
         # a call that does not fit, which a library refuses before any line of the target runs
         detail["frames"].insert(0, make_frame((target["path"], True), target["qualname"], target["line"]))
+    if calls_it and is_own and failures.lacks_argument(detail):
+        part, option = ("init", "--init") if detail["phase"] == "init" else ("inputs", "--input")
+        detail.setdefault("hint", f"state it in `{part}` of the setup ({option} NAME=VALUE), or let a factory make it")
     return {
         "formatVersion": FORMAT_VERSION,
         "framework": request["setup"]["framework"],

@@ -18,9 +18,10 @@ _HINTS = (
     (re.compile(r"Expected (?:3D|4D|5D).*got (\d)D"), "add the batch dimension to the input shape"),
     (
         re.compile(r"expected .*scalar type|same dtype|must match.*dtype|Input type .* and .* type"),
-        "give the input the dtype of the parameters",
+        "give the input the dtype of the parameters; where the forward makes tensors itself, have a factory call "
+        "torch.set_default_dtype",
     ),
-    (re.compile(r"Expected tensor for argument .indices. .*Long"), "token ids are integers: dtype int64"),
+    (re.compile(r"Expected tensor for argument (?:#\d+ )?.indices. .*Long"), "token ids are integers: dtype int64"),
     (re.compile(r"index out of range in self"), "an id is not smaller than `num_embeddings`: give smaller values"),
     (re.compile(r"on the same device|Expected all tensors to be on"), "move every tensor to the device of the model"),
 )
