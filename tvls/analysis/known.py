@@ -116,7 +116,8 @@ def class_kind(name: str) -> TargetKind | None:
         if name.startswith(namespace + "."):
             *middle, last = name[len(namespace) + 1 :].split(".")
             constant = last.isupper() and "_" in last
-            if all(part in _LAYER_SUBMODULES for part in middle) and last[0].isupper() and not constant:
+            first = last.lstrip("_")[:1] if kind == "torch.module" else last[0]  # `_Loss` and `_BatchNorm` are bases
+            if all(part in _LAYER_SUBMODULES for part in middle) and first.isupper() and not constant:
                 return None if last in _NOT_MODULES[kind] else kind
             return None
     library, _, rest = name.partition(".")
