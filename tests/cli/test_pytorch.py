@@ -147,8 +147,6 @@ def test_a_name_that_an_import_does_not_give(tmp_path: Path) -> None:
     assert "Its models are: Net, Agent." in nothing.stderr
 
 
-
-
 BLOCKS = """\
 from torch import nn
 
