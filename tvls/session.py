@@ -27,7 +27,7 @@ from tvls.environments.choices import Choices
 from tvls.environments.find import explain, find
 from tvls.environments.sources import find_source
 from tvls.failures import FailureReport, moved, report_message
-from tvls.freshness import FileDigests
+from tvls.freshness import FileDigests, unsaved
 from tvls.host import Host
 from tvls.installing import Plans, install_plan, plan_installation
 from tvls.offers import Offers
@@ -127,9 +127,15 @@ class Session:
     async def list_targets(self, params: t.TargetsListParams) -> t.TargetsListResult:
         if params.text_document is not None:
             return t.TargetsListResult(targets=await self.targets(to_path(params.text_document.uri)))
+        return t.TargetsListResult(targets=[self._target_info(found, False) for found in await self.found_targets()])
+
+    async def found_targets(self) -> list[FoundTarget]:
+        """Of the whole workspace, with what is not saved yet."""
+        for path in unsaved(self.tools.buffers, list(self.tools.buffers), self.tools.digests):
+            if path.suffix == ".py" and self.folder_of(path) is not None:
+                await self._targets(path)  # its text stands for the file from now on
         with analysis_faults():
-            found = await self.tools.analysis.index(self.folders)
-        return t.TargetsListResult(targets=[self._target_info(target, False) for target in found])
+            return await self.tools.analysis.index(self.folders)
 
     async def _targets(self, path: Path) -> FileTargets:
         with analysis_faults():

@@ -368,6 +368,36 @@ async def test_code_action_filters(place: Place) -> None:  # R28
         assert not again.get("reused")
 
 
+async def test_models_are_symbols_of_the_workspace(place: Place) -> None:  # R6, R28
+    layers = place.folder / "nets" / "layers.py"
+    layers.parent.mkdir()
+    (layers.parent / "__init__.py").write_text("")
+    layers.write_text("from flax import linen as nn\n\n\nclass Outer:\n    class Dense(nn.Module):\n        width: int\n")
+    async with place.editor(profiles.HELIX) as client:
+
+        async def found(query: str) -> list[tuple[str, str, int]]:
+            symbols = await client.request("workspace/symbol", {"query": query})
+            return [(item["name"], item["containerName"], item["kind"]) for item in symbols]
+
+        assert client.capabilities["workspaceSymbolProvider"] is True
+        dense, net = ("Dense", "nets.layers.Outer", 5), ("net", "model", 12)
+        assert sorted(await found("")) == [dense, net]
+        assert await found("dns") == [dense], "in this order, with others between them, in any case"
+        assert await found("layers.out") == [dense]
+        assert await found("net") == [net, dense], "by name before by module"
+        assert await found("helper") == [], "no model"
+        (symbol,) = await client.request("workspace/symbol", {"query": "Dense"})
+        start = {"line": 4, "character": len("    class ")}
+        end = {"line": 4, "character": len("    class Dense")}
+        assert symbol["location"] == {"uri": layers.as_uri(), "range": {"start": start, "end": end}}
+
+        uri = client.open(place.model)  # no lens was asked for
+        client.change(uri, "# 😀\n" + MODEL.replace("def net", "def mlp"))
+        (symbol,) = await client.request("workspace/symbol", {"query": "mlp"})
+        assert symbol["location"]["range"]["start"] == {"line": 10, "character": len("def ")}
+        assert await found("net") == [dense]
+
+
 def by_shapes(**shapes: str) -> str:
     """A setup file with one profile of `net` for each shape."""
     text = "version = 1\n"

@@ -114,7 +114,7 @@ class Fuzzer:
 
     def _standard(self) -> bytes:
         document = {"textDocument": {"uri": self._uri()}}
-        kind = self.choose.randrange(5)
+        kind = self.choose.randrange(6)
         if kind == 0:
             return self._ask(f"textDocument/{self.choose.choice(DOCUMENTS)}", self._perhaps(document))
         if kind == 1:
@@ -122,6 +122,8 @@ class Fuzzer:
             return self._ask(
                 "textDocument/codeAction", self._perhaps({**document, "range": span, "context": {"diagnostics": []}})
             )
+        if kind == 5:
+            return self._ask("workspace/symbol", self._perhaps({"query": self.choose.choice(["", "n", "n" * 500])}))
         if kind == 2:
             argument = {"uri": self._uri(), "name": "net", "setup": SETUP}
             command = self.choose.choice([*(name for name in COMMANDS if "install" not in name), "no.such"])

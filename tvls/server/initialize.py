@@ -78,6 +78,7 @@ def capabilities(server: Server) -> lsp.ServerCapabilities:
         else lsp.CompletionOptions(trigger_characters=list(TRIGGERS)),
         definition_provider=lsp.TEXT_DOCUMENT_DEFINITION not in dynamic or None,
         document_symbol_provider=lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL not in dynamic or None,
+        workspace_symbol_provider=True,
         execute_command_provider=lsp.ExecuteCommandOptions(commands=list(COMMANDS), work_done_progress=True),
         workspace=lsp.WorkspaceOptions(
             workspace_folders=lsp.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True),

@@ -27,6 +27,7 @@ from tvls.server.inlay_hint import inlay_hint
 from tvls.server.requests import REQUESTS
 from tvls.server.rpc import Protocol, strict_converter
 from tvls.server.state import Server
+from tvls.server.workspace_symbol import workspace_symbol
 from tvls.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def build(make_session: Callable[[Host, Settings], Session]) -> Server:
         lsp.TEXT_DOCUMENT_COMPLETION: completion,
         lsp.TEXT_DOCUMENT_DEFINITION: definition,
         lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: document_symbol,
+        lsp.WORKSPACE_SYMBOL: workspace_symbol,
         lsp.WORKSPACE_EXECUTE_COMMAND: commands.execute,
         lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: text_content.content,
         **REQUESTS,
