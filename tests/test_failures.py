@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -44,6 +44,15 @@ def test_message_and_hint_reach_the_request_and_the_diagnostic() -> None:
     assert error.kind == "traceFailed"
     assert str(error).startswith("net failed while tracing it at model.py:3: TracerBoolConversionError: Python needs")
     assert "Mark it static. Correct the code" in error.data.next_step
+
+
+@pytest.mark.parametrize(("framework", "library"), [("jax", "a JAX that"), ("torch", "a PyTorch that")])
+def test_a_device_is_had_by_the_library_of_the_framework(
+    framework: Literal["jax", "torch"], library: str
+) -> None:  # R21
+    failed = failure(kind="device", type="SetupFault", message="cuda:0 is not available")
+    failed["framework"] = framework
+    assert library in failure_error(failed).data.next_step
 
 
 @pytest.mark.parametrize("hint", ["jnp.where keeps the shape", "`x` is an array", "x.at[i].set(y)", "nnx.Dropout(…)"])

@@ -97,7 +97,8 @@ def failure_error(failure: Failure) -> TvlsError:
             kind, f"{name} is too large: {message}.", step, phase=detail["phase"], limit=limit, frames=frames
         )
     if kind == "deviceUnavailable":
-        step = "Choose another device in the setup, or install a JAX that has it in the selected Python."
+        library = {"jax": "JAX", "torch": "PyTorch"}[failure["framework"]]
+        step = f"Choose another device in the setup, or install a {library} that has it in the selected Python."
         return TvlsError(kind, message, step, phase=detail["phase"])
     if kind == "environmentInvalid":
         step = "Repair the selected Python environment, or select another interpreter."

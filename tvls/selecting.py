@@ -38,13 +38,14 @@ def list_interpreters(tools: Tools, params: te.EnvironmentListParams) -> te.Envi
     )
 
 
-def select_interpreter(tools: Tools, params: te.EnvironmentSelectParams) -> te.EnvironmentListResult:
-    """Remembers the choice; runs nothing, so that it may be made before trust."""
+async def select_interpreter(tools: Tools, params: te.EnvironmentSelectParams) -> te.EnvironmentListResult:
+    """Remembers the choice, which may be made before trust. After it, what is no Python that runs is refused."""
     folder = named_folder(tools, params.folder)
     if any(not word for word in params.command):
         raise TvlsError("environmentInvalid", "A word of the command is empty.", "Name a program.")
     if params.command and params.by != "editor":  # what the editor has selected is told when it is used
         _refuse_absent(folder, params.command)
+        await _refuse_unfit(tools, folder, params.command)
     if params.by == "editor":
         tools.choices.follow_editor(folder, params.command)
     else:
@@ -71,6 +72,14 @@ def _refuse_absent(folder: Path, command: Sequence[str]) -> None:
             "Name a Python, the folder of an environment, or a command that starts one, such as `uv run python`.",
             folder=to_uri(folder),
         )
+
+
+async def _refuse_unfit(tools: Tools, folder: Path, command: Sequence[str]) -> None:
+    try:
+        await _probe(tools, folder, command)
+    except TvlsError as error:
+        if error.kind != "notTrusted":
+            raise
 
 
 async def probe_interpreter(

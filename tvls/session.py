@@ -741,8 +741,8 @@ class Session:
     def environment_list(self, params: te.EnvironmentListParams) -> te.EnvironmentListResult:
         return list_interpreters(self.tools, params)
 
-    def environment_select(self, params: te.EnvironmentSelectParams) -> te.EnvironmentListResult:
-        return select_interpreter(self.tools, params)
+    async def environment_select(self, params: te.EnvironmentSelectParams) -> te.EnvironmentListResult:
+        return await select_interpreter(self.tools, params)
 
     async def environment_probe(
         self, params: te.EnvironmentProbeParams, progress: Callable[[str], None]

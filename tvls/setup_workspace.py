@@ -35,6 +35,9 @@ async def problems_of(tools: Tools, folder: Path, setup: SetupFile) -> list[Prob
     """What is wrong with the usable profiles of a setup file beside the workspace. Raises AnalysisError."""
     problems: list[Problem] = []
     modules: dict[tuple[str, str], tuple[FoundTarget | None, Module]] = {}
+    told: dict[str | None, list[str]] = {}
+    for problem in setup.problems:
+        told.setdefault(problem.profile, []).append(problem.key)
     for name, profile in setup.profiles.items():
         key = profile.module, profile.qualname
         if key not in modules:
@@ -53,12 +56,15 @@ async def problems_of(tools: Tools, folder: Path, setup: SetupFile) -> list[Prob
         )
         problems += to_problems(found, setup, name)
         if target is not None or module.state == "installed":
-            problems += _needs(target, profile, setup)
+            problems += _needs(target, profile, setup, told.get(name, []))
     return problems
 
 
-def _needs(target: FoundTarget | None, profile: Profile, setup: SetupFile) -> list[Problem]:
-    """Arguments that do not fit the signature, and places that are still to be filled in."""
+def _needs(target: FoundTarget | None, profile: Profile, setup: SetupFile, told: Sequence[str]) -> list[Problem]:
+    """Arguments that do not fit the signature, and places that are still to be filled in.
+
+    `told`: keys of the profile's other problems, such as a placeholder that is to be replaced.
+    """
     wanted, unfit = fit(target, profile)
     at, name = show_key(profile.key), profile.name
     problems = to_problems(unfit, setup, name)
@@ -67,6 +73,8 @@ def _needs(target: FoundTarget | None, profile: Profile, setup: SetupFile) -> li
             field = item.key.rpartition(".")[2]
             what = f"its {field}" if field in ("shape", "dtype") else "a value"
             key, message = f"{at}.{item.key}", f"{item.parameter} still needs {what}"
+            if any(other == key or other.startswith((f"{key}[", f"{key}.")) for other in told):
+                continue
             place = setup.locate(key, on="key")
             problems.append(Problem(key=key, message=message, severity="warning", profile=name, span=place))
     return problems

@@ -107,7 +107,7 @@ def test_missing_and_wrong_inputs_are_named(shell: Shell) -> None:  # R10
     assert "z" in err
     assert "model.py:net" not in shell.trace("model.py:net", "--input", "x=float23[2]", code=2)[1].split("\n")[0]
     assert "float32" in shell.trace("model.py:net", "--input", "x=float23[2]", code=2)[1]
-    assert "net" in shell.trace("model.py:nett", "--input", "x=f32[2,3]", code=1)[1]
+    assert "net" in shell.trace("model.py:nett", "--input", "x=f32[2,3]", code=2)[1]
 
 
 def test_a_function_that_is_no_target_names_the_inputs_that_lack(shell: Shell) -> None:  # R10
@@ -192,6 +192,7 @@ def test_usage_errors(shell: Shell) -> None:
     "arguments",
     [
         ["trace", "absent.py:net"],
+        ["trace", "model.py:absent"],
         ["trace", "model.py:net", "--input", "x=foo"],
         ["trace", "model.py:net", "-o", "absent/net.json"],
         ["show", "absent.json"],
@@ -286,6 +287,19 @@ def test_trust_is_remembered_listed_and_withdrawn(shell: Shell) -> None:  # R4
     assert not list(shell.folder.rglob("*trust*"))
     err = shell.run("trace", "model.py:net", "--input", "x=f32[2,3]", "--python", shell.python, code=3)[1]
     assert "--trust" in err
+
+
+def test_a_folder_that_cannot_be_trusted(shell: Shell) -> None:  # R4
+    for wrong, says in (
+        ("absent", "there is no folder absent"),
+        ("model.py", "no folder model.py"),
+        ("/", "as a whole"),
+    ):
+        err = shell.run("trust", wrong, code=2)[1]
+        assert says in err
+        assert "--trust" not in err
+    assert shell.run("trust")[0] == ""
+    shell.run("trust", "absent", "--revoke")  # it may be gone by now
 
 
 def test_limits_and_errors_for_scripts(shell: Shell) -> None:  # R13, R22
@@ -425,6 +439,14 @@ def test_what_is_no_python_is_not_chosen(shell: Shell) -> None:  # R12
         assert message in shell.run("env", "use", wrong, code=3)[1]
     refused = json.loads(shell.run("env", "use", "/nope/python", "--json", code=3)[0])
     assert refused["error"]["message"] == "/nope/python does not exist."
+    assert "your choice" not in shell.run("env", "list")[0]
+    assert "whether it is a Python" in shell.run("env", "use", "/bin/ls")[1]  # nothing is started before trust
+    (found,) = [line for line in shell.run("doctor")[0].splitlines() if "/bin/ls" in line]
+    assert found.startswith("note ")
+    assert "says that it is a Python" in found
+    shell.run("trust", ".")
+    shell.run("env", "use", "--forget")
+    assert "/bin/ls" in shell.run("env", "use", "/bin/ls", code=3)[1]
     assert "your choice" not in shell.run("env", "list")[0]
     listed = json.loads(shell.run("env", "use", sys.executable, "--folder", ".", "--json")[0])
     assert listed["interpreters"][0]["command"] == [sys.executable]

@@ -372,7 +372,8 @@ async def test_models_are_symbols_of_the_workspace(place: Place) -> None:  # R6,
     layers = place.folder / "nets" / "layers.py"
     layers.parent.mkdir()
     (layers.parent / "__init__.py").write_text("")
-    layers.write_text("from flax import linen as nn\n\n\nclass Outer:\n    class Dense(nn.Module):\n        width: int\n")
+    source = "from flax import linen as nn\n\n\nclass Outer:\n    class Dense(nn.Module):\n        width: int\n"
+    layers.write_text(source)
     async with place.editor(profiles.HELIX) as client:
 
         async def found(query: str) -> list[tuple[str, str, int]]:

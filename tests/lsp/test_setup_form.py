@@ -446,6 +446,20 @@ async def test_without_a_form_a_draft_is_written_and_shown(folder: Path) -> None
         assert "inputs.args[0].shape" in [value["key"] for value in asked.value.data["missing"]]
 
 
+async def test_what_is_to_be_filled_in_is_marked_once(folder: Path) -> None:  # R10
+    async with LspClient.start() as client:
+        await client.initialize(EDITS, [folder])
+        uri = (folder / "tensorviz.toml").as_uri()
+        (folder / "tensorviz.toml").write_text(
+            'version = 1\n[profiles.p]\nframework = "jax"\nmodel = "model:net"\n'
+            'inputs.args = [{ kind = "tensor", shape = "?", dtype = "?" }, { kind = "tensor", shape = [2, "?rows"] }]\n'
+        )
+        client.open(folder / "tensorviz.toml", language="toml")
+        published = await client.wait_for("textDocument/publishDiagnostics", lambda params: params["uri"] == uri)
+        said = [item["message"].partition(":") for item in published["params"]["diagnostics"]]
+        assert len({key for key, _, _ in said}) == len(said), said
+
+
 async def test_a_client_that_cannot_ask_is_told_the_command(folder: Path) -> None:  # R28
     async with LspClient.start() as client:
         await client.initialize(MINIMAL, folders=[folder], options={"trustedFolders": [str(folder)], "show": "outline"})

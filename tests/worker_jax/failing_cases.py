@@ -87,8 +87,15 @@ FAILING = {
         Failing(
             _of("flag_of_jit", _x),
             ("true", "`negate`"),
-            ("static_argnames=('negate',)", "_signed"),
+            ("`_signed` can have `negate` static", "static_argnames=('negate',)", "jax.lax.cond"),
             "return -x if negate else x",
+            "jax.errors.TracerBoolConversionError",
+        ),
+        Failing(
+            _of("decided_by_array", _x),
+            ("true", "`x`"),
+            ("^jnp.where or jax.lax.cond decides inside the program$",),
+            "return x if jnp.sum(x) > 0 else -x",
             "jax.errors.TracerBoolConversionError",
         ),
         Failing(
@@ -118,6 +125,20 @@ FAILING = {
             ("jnp.where",),
             "return x[x > 0]",
             "jax.errors.NonConcreteBooleanIndexError",
+        ),
+        Failing(
+            _of("meshed", tensor(8)),
+            ("Number of devices 1", "(4, 2)"),
+            ("is one device", "set XLA_FLAGS=--xla_force_host_platform_device_count=8 in the environment"),
+            'mesh = jax.make_mesh((4, 2), ("a", "b"))',
+            "ValueError",
+        ),
+        Failing(
+            _of("meshed_by_hand", tensor(8)),
+            ("cannot reshape",),
+            ("--xla_force_host_platform_device_count=8",),
+            'mesh = Mesh(np.array(jax.devices()).reshape(8), ("a",))',
+            "ValueError",
         ),
         Failing(
             _of("string_to_jit", _x),

@@ -166,6 +166,7 @@ def test_typed_keys_keep_their_implementation(answers: dict[str, Any]) -> None:
 def test_wide_dtypes_follow_the_environment(answers: dict[str, Any], models_python: str) -> None:
     # R13: refused without JAX_ENABLE_X64, and then not narrowed
     assert answers["narrow"]["failure"]["key"] == "inputs.args[1].dtype"
+    assert answers["narrow"]["failure"]["hint"].startswith("set JAX_ENABLE_X64=1 in the environment")
     wide = function("widths", cases.tensor(2, dtype="float64"), cases.tensor(2, dtype="int64"))
     sharp = function("widths", cases.tensor(2), cases.tensor(2, dtype="complex128"))
     found = documents(models_python, {"wide": wide, "sharp": sharp}, JAX_ENABLE_X64="1")

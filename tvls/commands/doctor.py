@@ -20,7 +20,7 @@ from tvls.commands.exits import DONE, MISSING
 from tvls.commands.terminal import refuse, settings, workspace_folder
 from tvls.environments.check import check
 from tvls.environments.choices import Choices
-from tvls.environments.find import Selected, eligible, explain, find, program_fault
+from tvls.environments.find import Selected, eligible, explain, find, names_a_python, program_fault
 from tvls.environments.probe import NEEDED, probe
 from tvls.freshness import FileDigests
 from tvls.printable import printable_text
@@ -99,11 +99,12 @@ async def _interpreter(folder: Path, configured: list[str] | None, trust_now: bo
     fault = program_fault(chosen.command)
     if fault is not None:
         return [Finding("missing", f"{named}: {fault}", _ANOTHER), *findings]
+    known = names_a_python(chosen.command, chosen.python)
     works = Finding("ok", named)
     trusted = trust_now or TrustStore().is_trusted(folder)
     if not trusted:
         return [
-            works,
+            works if known else Finding("note", f"{named}: neither its name nor a file says that it is a Python"),
             *findings,
             Finding(
                 "note",

@@ -13,6 +13,7 @@ import msgspec
 
 from tvls.commands.exits import DONE, MISSING
 from tvls.commands.terminal import Terminal, absolute, complain, read_answer, refuse, report, settings, workspace_folder
+from tvls.environments.find import names_a_python
 from tvls.printable import printable_text
 from tvls.protocol import types as t
 from tvls.protocol import types_environment as te
@@ -89,12 +90,14 @@ async def env_use(session: Session, host: Terminal, arguments: argparse.Namespac
         )
     if len(words) == 1:
         words = [_program(words[0])]
-    found = session.environment_select(te.EnvironmentSelectParams(command=words))
+    found = await session.environment_select(te.EnvironmentSelectParams(command=words))
     if arguments.json:
         _print_json(found)
         return DONE
     selected = next((interpreter for interpreter in found.interpreters if interpreter.selected), None)
     print(printable_text(f"{shlex.join(selected.command)} ({selected.why})" if selected else "no Python was found"))
+    if selected and words and not found.trusted and not names_a_python(selected.command, selected.python):
+        complain("the folder is not trusted, so it was not started: whether it is a Python will be seen")
     return DONE
 
 

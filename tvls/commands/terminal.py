@@ -171,7 +171,7 @@ _IN_A_TERMINAL = {
 
 def report(error: TvlsError, as_json: bool = False) -> int:
     """Prints what went wrong and what to do. Returns the exit code."""
-    code = MISSING if error.kind in MISSING_KINDS else FAILED
+    code = MISSING if error.kind in MISSING_KINDS else USAGE if error.kind == "targetNotFound" else FAILED
     if as_json:
         print(msgspec.json.encode({"error": {"message": error.message, "data": error.data}}).decode())
         return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tvls.commands.exits import DONE, USAGE
-from tvls.commands.terminal import absolute, complain, report
+from tvls.commands.terminal import absolute, complain
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
 from tvls.trust import TrustStore
@@ -22,6 +22,9 @@ def trust_command(folder: Path | None, revoke: bool) -> int:
         for grant in store.list():
             print(printable_text(str(grant.folder)))
         return DONE
+    if not revoke and not folder.is_dir():
+        complain(f"there is no folder {folder}")
+        return USAGE
     try:
         if revoke:
             withdrawal = store.revoke(absolute(folder))
@@ -30,8 +33,9 @@ def trust_command(folder: Path | None, revoke: bool) -> int:
             note = withdrawal.note
         else:
             note = store.grant(absolute(folder)).note
-    except TvlsError as error:
-        return report(error)
+    except TvlsError as error:  # its own next step, not the one of a trace that lacks trust
+        complain(error.told)
+        return USAGE
     if note:
         complain(note)
     return DONE

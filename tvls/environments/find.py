@@ -85,6 +85,14 @@ def program_fault(command: Sequence[str]) -> str | None:
     return None
 
 
+_PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*(?:\.exe)?")
+
+
+def names_a_python(command: Sequence[str], version: str | None) -> bool:
+    """Whether a command says by a name that it is a Python, or a file does so by its version; none is started."""
+    return version is not None or any(_PYTHON.fullmatch(Path(word).name) for word in command)
+
+
 def explain(interpreter: Interpreter, folder: Path) -> str:
     """Why an interpreter is offered, in words."""
     prefix = interpreter.prefix

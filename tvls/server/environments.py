@@ -149,7 +149,7 @@ async def select_command(server: Server, argument: SelectArgument) -> te.Environ
         if answer not in titles:
             return found
         command = titles[answer].command
-    return server.session.environment_select(te.EnvironmentSelectParams(folder=found.folder, command=command))
+    return await server.session.environment_select(te.EnvironmentSelectParams(folder=found.folder, command=command))
 
 
 def _title(interpreter: te.InterpreterInfo) -> str:

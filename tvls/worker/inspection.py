@@ -101,7 +101,7 @@ def _jax_offer() -> Dict[str, object]:
 
     lib.load()
     wide = bool(lib.jax.config.jax_enable_x64)
-    narrow = "JAX would narrow it: set JAX_ENABLE_X64=1 in the environment that the server is started in"
+    narrow = f"JAX would narrow it: set JAX_ENABLE_X64=1 {dtypes.ENVIRONMENT}"
     offered = [_choice(name, narrow if name in dtypes.WIDE and not wide else None) for name in dtypes.all_dtypes()]
     allowed = [part for part in str(lib.jax.config.jax_platforms or "").split(",") if part]
     only = f"JAX_PLATFORMS allows JAX only {', '.join(allowed)}"

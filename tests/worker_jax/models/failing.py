@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 KEY = None
 
@@ -61,6 +62,11 @@ def _signed(x, negate):
     return -x if negate else x
 
 
+@jax.jit
+def decided_by_array(x):
+    return x if jnp.sum(x) > 0 else -x
+
+
 def flag_of_jit(x):
     return _signed(x, True)
 
@@ -79,6 +85,16 @@ def as_float(config):
 
 def mask(x):
     return x[x > 0]
+
+
+def meshed(x):
+    mesh = jax.make_mesh((4, 2), ("a", "b"))
+    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec("a")))
+
+
+def meshed_by_hand(x):
+    mesh = Mesh(np.array(jax.devices()).reshape(8), ("a",))
+    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec("a")))
 
 
 @jax.jit

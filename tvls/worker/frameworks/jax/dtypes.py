@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Any, Dict
+from typing import Any, Dict, Final
 
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.internals import key_implementations
@@ -17,6 +17,8 @@ _NARROW = (
     *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
     *("float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn"),
 )
+ENVIRONMENT: Final = "in the environment that the editor, or the command, is started in"
+"""Where the worker has its own from."""
 _names: Dict[Any, str] = {}
 
 
@@ -47,7 +49,7 @@ def require_wide(name: str, key: str) -> None:
     """Raises SetupFault where `name` is a 64-bit dtype and 64-bit values are not enabled."""
     if name in WIDE and not lib.jax.config.jax_enable_x64:
         message = f"{name} needs JAX_ENABLE_X64=1 in the capture environment; JAX would narrow it silently"
-        raise SetupFault("dtype", message, key)
+        raise SetupFault("dtype", message, key, hint=f"set JAX_ENABLE_X64=1 {ENVIRONMENT}")
 
 
 def all_dtypes() -> "list[str]":

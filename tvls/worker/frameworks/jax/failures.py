@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager
+from math import prod
 from types import FunctionType
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Sequence, Tuple, Type
 
@@ -17,6 +18,7 @@ from tvls.worker.failures import Explanation
 from tvls.worker.frameworks.jax import given
 from tvls.worker.frameworks.jax import libraries as lib
 from tvls.worker.frameworks.jax.calls import Leaf
+from tvls.worker.frameworks.jax.dtypes import ENVIRONMENT
 from tvls.worker.job import type_of
 
 MACHINERY = ("jax", "jaxlib", "flax", "numpy", "opt_einsum", "ml_dtypes")
@@ -132,7 +134,7 @@ def _concrete(fault: BaseException, full: str) -> Optional[Explanation]:
         return Explanation(message, hint=instead)
     names, own = _named(fault, depends.group(1))
     message += f", which depends on {_listed(names)}"
-    return Explanation(message, hint=f"{_static_hint(full, names, own)}{instead}")
+    return Explanation(message, hint=f"{_static_hint(fault, full, names, own)}{instead}")
 
 
 def needs_contents() -> Tuple[Type[Exception], ...]:
@@ -140,7 +142,7 @@ def needs_contents() -> Tuple[Type[Exception], ...]:
     return tuple(getattr(lib.jax.errors, name) for name in _NEEDS)
 
 
-def _static_hint(full: str, names: List[str], own: List[Leaf]) -> str:
+def _static_hint(fault: BaseException, full: str, names: List[str], own: List[Leaf]) -> str:
     # a whole array is data; a single number may be a choice
     given = [leaf.name for leaf in own if leaf.role == "input" and leaf.array.shape == () and not leaf.lazy]
     if given:
@@ -149,8 +151,23 @@ def _static_hint(full: str, names: List[str], own: List[Leaf]) -> str:
     traced = _TRACED.search(full)
     if own or traced is None or traced.group(3) not in ("jit", "pjit"):
         return ""
-    roots = ", ".join(repr(re.split(r"[\[.]", name)[0]) for name in names)
-    return f"{traced.group(1)} can have {_listed(names)} static: jax.jit(…, static_argnames=({roots},)). Or: "
+    function = traced.group(1)
+    name = function.rpartition(".")[2]
+    held: List[Dict[str, object]] = [frame.f_locals for frame in _frames(fault) if frame.f_code.co_name == name]
+    if not held or not all(
+        _is_number(held[0].get(name)) for name in names
+    ):  # what is static is compared and hashed: no array can be
+        return ""
+    listed = ", ".join(repr(name) for name in names)
+    return (
+        f"`{function}` can have {_listed(names)} static, where a plain Python value is passed: "
+        f"jax.jit(…, static_argnames=({listed},)). Or: "
+    )
+
+
+def _is_number(value: object) -> bool:
+    """Whether a traced value is one number, which a caller may have passed as a Python one."""
+    return lib.jax.core.Tracer in type_of(value).__mro__ and getattr(value, "shape", None) == ()
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -380,8 +397,9 @@ def _other_version(fault: BaseException, full: str) -> Optional[Explanation]:
         return None
     package = missing.group(1).partition(".")[0]
     version = lib.versions().get(package, "")
+    name = {"jax": "JAX", "flax": "Flax"}[package]
     return Explanation(
-        hint=f"{package} {version} has no {missing.group(1)}.{missing.group(2)}: the code is for another version"
+        hint=f"{name} {version} has no {missing.group(1)}.{missing.group(2)}: the code is for another version"
     )
 
 
@@ -482,6 +500,29 @@ def _property(cause: BaseException) -> Optional[str]:
     return names[-1] if names else None
 
 
+# --- meshes of more devices than there are ---------------------------------------------------------------------------
+
+_LACKS = (
+    re.compile(r"Number of devices (?P<has>\d+) must .*product of mesh_shape \((?P<wants>[\d, ]+)\)"),
+    re.compile(r"cannot reshape array of size (?P<has>\d+) into shape \((?P<wants>[\d, ]+)\)"),
+    re.compile(r"requires (?P<wants>\d+) (?:logical )?devices, but only (?P<has>\d+)"),
+)
+
+
+def _devices(fault: BaseException, full: str) -> Optional[Explanation]:
+    found = next((match for match in (pattern.search(full) for pattern in _LACKS) if match is not None), None)
+    if found is None:
+        return None
+    has, wants = int(found.group("has")), prod(int(part) for part in re.findall(r"\d+", found.group("wants")))
+    if has >= wants or has != lib.jax.device_count():
+        return None
+    if "reshape" in found.group() and not any("devices" in frame.f_code.co_names for frame in _frames(fault)):
+        return None  # any other array
+    there = "is one device" if has == 1 else f"are {has} devices"
+    flag = f"XLA_FLAGS=--xla_force_host_platform_device_count={wants}"
+    return Explanation(hint=f"there {there} here; for {wants} on the CPU set {flag} {ENVIRONMENT}")
+
+
 # --- the rest --------------------------------------------------------------------------------------------------------
 
 _HINTS: Dict[str, str] = {
@@ -504,4 +545,4 @@ def _rest(fault: BaseException, full: str) -> Optional[Explanation]:
     return None
 
 
-_RULES = (_concrete, _mismatch, _leaked, _no_array, _flax, _other_version, _container, _rest)
+_RULES = (_concrete, _mismatch, _leaked, _no_array, _flax, _other_version, _container, _devices, _rest)
