@@ -170,3 +170,45 @@ async def test_type_statements_are_aliases(analysis: Analysis, tmp_path: Path) -
     text = "import jax\ntype Shape = tuple[int, ...]\n@jax.jit\ndef f(x: Shape): ...\n"
     (found,) = (await analysis.targets(tmp_path / "m.py", text, roots=[tmp_path])).targets
     assert found.parameters[0].annotation == "tuple[int, ...]"
+
+
+GPT = """=== model.py
+from dataclasses import dataclass
+from torch import nn
+
+@dataclass
+class GPTConfig:
+    width: int = 8
+
+class Block(nn.Module):
+    def __init__(self, config, other, width):
+        super().__init__()
+    def forward(self, x, args=None):
+        return x
+=== two.py
+from dataclasses import dataclass
+from torch import nn
+from model import GPTConfig
+
+@dataclass
+class TrainConfig:
+    rate: float = 0.1
+
+class Block(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+    def forward(self, x):
+        return x
+"""
+
+
+async def test_a_configuration_without_annotation_is_the_one_that_the_file_has(
+    analysis: Analysis, tmp_path: Path
+) -> None:  # R10
+    write(GPT, tmp_path)
+    (block,) = (await analysis.targets(tmp_path / "model.py", roots=[tmp_path])).targets
+    assert [p.names for p in block.init_parameters] == [{"GPTConfig": "model:GPTConfig"}, {}, {}]
+    assert [p.names for p in block.parameters] == [{}, {}], "it has a default"
+    assert set(block.types) == {"model:GPTConfig"}
+    (block,) = (await analysis.targets(tmp_path / "two.py", roots=[tmp_path])).targets
+    assert [p.names for p in block.init_parameters] == [{}], "it may be either"

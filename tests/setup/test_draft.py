@@ -75,6 +75,14 @@ def test_dtypes_are_assumed_and_shapes_are_not() -> None:  # R10
     assert {"inputs.args[0].dtype", "inputs.args[3].shape"} <= assumed
 
 
+def test_indices_of_pytorch_are_of_64_bits_and_it_has_no_typed_keys() -> None:  # R10
+    names = ("idx", "input_ids", "edge_index", "attention_mask", "rng")
+    table, _ = draft_profile(
+        found_target("Net", "torch.module", parameters=[parameter(name, "Tensor") for name in names])
+    )
+    assert [value["dtype"] for value in table["inputs"]["args"]] == ["int64", "int64", "int64", "bool", "float32"]
+
+
 @pytest.mark.parametrize(
     ("parameters", "dtype"),
     [

@@ -10,12 +10,13 @@ import pytest
 
 from tests.setup.targets import found_target
 from tvls.analysis.types import Enumeration, FoundTarget, NamedType, Parameter, Record
-from tvls.protocol.types import InlineSetup
+from tvls.protocol.types import CallSetup, InlineSetup
 from tvls.protocol.types_setup import SetupChange, SetupField
 from tvls.setup.draft import draft_profile
 from tvls.setup.edit import edit_profile
 from tvls.setup.form import Form, State, apply_changes, make_form
 from tvls.setup.inline import inline_profile
+from tvls.setup.objects import make_object
 from tvls.setup.read import read_setup
 from tvls.setup.required import missing
 from tvls.setup.texts import inline
@@ -326,3 +327,15 @@ def test_an_object_that_needs_nothing_is_made_unasked() -> None:  # R10
 def test_text_without_quotes_is_told_with_them() -> None:  # R10
     form = changed(drafted(target(parameter("dtype", "Any"))), ("init.kwargs.dtype", "bf"))
     assert by_key(form)["init.kwargs.dtype"].error == "'bf' is not a value; text is written in quotes, \"bf\""
+
+
+def test_an_assumed_class_is_offered_and_not_demanded() -> None:  # R10
+    assumed = parameter("config", None, None, Part="c:Part")
+    table, keys = draft_profile(target(assumed))
+    assert table["init"]["kwargs"]["config"] == {"kind": "object", "class": "c:Part", "fields": {}}
+    assert "init.kwargs.config" in keys
+    profile = inline_profile(target(assumed), InlineSetup(init=CallSetup(kwargs={"config": {"size": 3}})))
+    assert missing(target(assumed), profile)[1] == []
+    wrong = make_object("c:Part", {"sise": 3})
+    profile = inline_profile(target(assumed), InlineSetup(init=CallSetup(kwargs={"config": wrong})))
+    assert any("sise" in problem.message for problem in missing(target(assumed), profile)[1])

@@ -21,6 +21,8 @@ CALL_METHOD: dict[TargetKind, str] = {
 }
 
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_CONFIGURATION = re.compile(r"(?:.*_)?(?:config|cfg|conf|args|options|hparams|params|settings)")
+_CONFIGURATION_CLASS = re.compile(r"\w*(?:Config|Cfg|Conf|Args|Arguments|Options|H?[Pp]arams|Settings)")
 _LONGEST = 2000
 """Characters of an annotation with its aliases written out."""
 _MOST_TYPES = 200
@@ -80,6 +82,8 @@ def _parameter(
     annotation, names = texts.types.read(path, owner, annotation)
     if default is not None and default.endswith(")"):  # `config=Config()`
         names = texts.types.named(path, owner, default) | names
+    elif annotation is None and default is None and _CONFIGURATION.fullmatch(name):
+        names = texts.types.configuration(path)
     return Parameter(name, kind, annotation, default, names)
 
 
@@ -165,6 +169,7 @@ class _Types:
         self._classes: dict[str, Class] = {}
         self._names: dict[tuple[str, int, str], str | None] = {}
         self._aliases: dict[tuple[str, str], tuple[str, str] | None] = {}
+        self._configurations: dict[str, dict[str, str]] = {}
 
     def read(self, path: str, owner: Class | None, annotation: str | None) -> tuple[str | None, dict[str, str]]:
         """An annotation with the aliases of the workspace written out, and the classes of the workspace in it."""
@@ -186,6 +191,16 @@ class _Types:
         found = ((word, self._class(path, owner, word)) for word in _NAME.findall(text))
         return {word: name for word, name in found if name is not None}
 
+    def configuration(self, path: str) -> dict[str, str]:
+        """The one class that a file has for its configuration, where nothing says what a parameter takes."""
+        if (held := self._configurations.get(path)) is None:
+            scope = self.resolver.scope(path)
+            words = [word for word in scope.names if _CONFIGURATION_CLASS.fullmatch(word)] if scope else []
+            found = {word: name for word in words if (name := self._class(path, None, word)) is not None}
+            records = {word: name for word, name in found.items() if not self._is_enumeration(name)}
+            held = self._configurations[path] = records if len(set(records.values())) == 1 else {}
+        return held
+
     def reachable(self, parameters: Iterable[Parameter]) -> dict[str, NamedType]:
         """All that the parameters name, and what that names in turn."""
         reached: dict[str, NamedType] = {}
@@ -200,6 +215,9 @@ class _Types:
             if isinstance(found, Record):
                 pending += [inner for parameter in found.parameters for inner in parameter.names.values()]
         return reached
+
+    def _is_enumeration(self, name: str) -> bool:
+        return self.resolver.has_base(self._classes[name], known.ENUMERATIONS)
 
     def _read(self, binding: Class) -> NamedType:
         if self.resolver.has_base(binding, known.ENUMERATIONS):

@@ -22,7 +22,8 @@ class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
     annotation: str | None = None
     default: str | None = None
     names: dict[str, str] = {}
-    """Names in the annotation or default that are types of the workspace, by what `FoundTarget.types` calls those."""
+    """Names in the annotation or default that are types of the workspace, by what `FoundTarget.types` calls those; of
+    a `config` that has neither, the one such type that its file has for it."""
 
 
 class Enumeration(msgspec.Struct, frozen=True, tag="enumeration"):

@@ -28,8 +28,8 @@ from tvls.setup.read import SETUP_FILE
 from tvls.uris import to_path, to_uri
 
 _INTRODUCTION: Final = (
-    "Enter takes what stands in brackets; ? leaves a value open, to be filled in later in the file.",
-    "A shape is 2, 3, or batch, 3 with a name for a dimension, or [] for a scalar.",
+    "Enter takes what stands in brackets; without brackets, and as ?, a value stays open, to be filled in in the file.",
+    "A shape is 2, 3, or batch, 3 with a name for a dimension, or [] for a scalar; float32[2, 3] states the type, too.",
     "What cannot be typed, such as parameters or the state of an optimizer, a function of yours can make: factory.",
     "Ctrl-C ends it, and nothing is saved.",
 )

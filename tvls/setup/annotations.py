@@ -118,12 +118,18 @@ def hint_of(parameter: ParameterLike, types: Mapping[str, NamedType]) -> Hint:
             case list():
                 hint = Hint(type="list")
             case _:
-                made = _made(parameter)
+                made = _made(parameter) or assumed_class(parameter)
                 hint = Hint(type="object", classes=(made,)) if isinstance(types.get(made), Record) else hint
     if hint.type == "value" and not hint.only_factory and value_kind(parameter) == "tensor":
         hint = msgspec.structs.replace(hint, type="tensor")
     optional = hint.optional or default == {"kind": "none"}
     return msgspec.structs.replace(hint, optional=optional)
+
+
+def assumed_class(parameter: ParameterLike) -> str:
+    """The class of the workspace that a parameter is likely to take, where neither annotation nor default says it."""
+    names = list(parameter.names.values())
+    return names[0] if names and parameter.annotation is None and parameter.default is None else ""
 
 
 def _made(parameter: ParameterLike) -> str:

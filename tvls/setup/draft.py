@@ -9,12 +9,13 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from tvls.setup.annotations import Hint, hint_of
+from tvls.setup.annotations import Hint, assumed_class, hint_of
 from tvls.setup.inside import parts_of
 from tvls.setup.keys import Key, show_key
 from tvls.setup.kinds import ParameterLike
 from tvls.setup.objects import Types, fields_of, make_object, object_in
 from tvls.setup.placeholders import UNKNOWN, ask
+from tvls.setup.profile import Framework
 from tvls.setup.required import TargetLike, framework_of, is_supplied
 
 USUAL_DTYPE: Final = "float32"
@@ -22,7 +23,9 @@ _KEY_NAMES: Final = re.compile(r"(.*_)?(rng|prng)(_?key)?|rng_key|prng_key")
 _PERHAPS_KEY_NAMES: Final = re.compile(r"(.*_)?(sub)?key")
 _ATTENTION_NAMES: Final = frozenset({"q", "query", "queries", "v", "value", "values"})
 """Beside one of these a `key` is an array of numbers."""
-_INTEGER_NAMES: Final = re.compile(r"tokens?|labels?|idx|(.*_)?(ids|tokens|labels|positions|indices|segments)")
+_INTEGER_NAMES: Final = re.compile(
+    r"tokens?|labels?|idx|senders|receivers|(.*_)?(ids|tokens|labels|positions|index|indices|segments)"
+)
 _BOOLEAN_NAMES: Final = re.compile(r"(.*_)?mask")
 
 
@@ -69,7 +72,7 @@ def slots(target: TargetLike, part: str, call: dict[str, Any]) -> Iterator[Slot]
 
 def draft_profile(target: TargetLike) -> tuple[dict[str, Any], set[str]]:
     """The table of a new profile, and the keys in it that nothing states: usual values, to be looked at."""
-    assumed: set[str] = set()
+    drafting = Drafting.of(target)
     calls: dict[str, dict[str, Any]] = {}
     for part in ("init", "inputs"):
         call: dict[str, Any] = {"args": [], "kwargs": {}}
@@ -79,8 +82,10 @@ def draft_profile(target: TargetLike) -> tuple[dict[str, Any], set[str]]:
             hint = slot.hint
             if _is_random_key(slot, target):
                 hint = msgspec.structs.replace(hint, dtype="key<fry>")
-                assumed.add(show_key((*slot.key, "dtype")))
-            value = drafted(hint, slot.parameter.name, slot.key, target.types, assumed)
+                drafting.assumed.add(show_key((*slot.key, "dtype")))
+            if assumed_class(slot.parameter) and hint.type == "object":
+                drafting.assumed.add(show_key(slot.key))
+            value = drafted(hint, slot.parameter.name, slot.key, drafting)
             if slot.key[1] == "args":
                 call["args"].append(value)
             else:
@@ -88,14 +93,14 @@ def draft_profile(target: TargetLike) -> tuple[dict[str, Any], set[str]]:
         calls[part] = call
     return {
         "kind": "model",
-        "framework": framework_of(target.kind),
+        "framework": drafting.framework,
         "model": f"{target.module}:{target.name}",
         "mode": "eval",
         "device": "cpu",
         "grad_enabled": False,
         "seed": 0,
         **calls,
-    }, assumed
+    }, drafting.assumed
 
 
 def _is_random_key(slot: Slot, target: TargetLike) -> bool:
@@ -106,54 +111,61 @@ def _is_random_key(slot: Slot, target: TargetLike) -> bool:
     return _PERHAPS_KEY_NAMES.fullmatch(slot.parameter.name) is not None and not names & _ATTENTION_NAMES
 
 
-def drafted(
-    hint: Hint, name: str, key: Key, types: Types, assumed: set[str], inside: frozenset[str] = frozenset()
-) -> Any:
+class Drafting(msgspec.Struct, frozen=True):
+    """What values are drafted for, and the keys of what nothing states."""
+
+    framework: Framework
+    types: Types
+    assumed: set[str]
+
+    @staticmethod
+    def of(target: TargetLike) -> Drafting:
+        return Drafting(framework_of(target.kind), target.types, set())
+
+
+def drafted(hint: Hint, name: str, key: Key, drafting: Drafting, inside: frozenset[str] = frozenset()) -> Any:
     """What is known of a value; `inside` are the classes of the objects around it."""
     if hint.type == "tensor":
-        return _drafted_tensor(hint, name, key, assumed)
+        return _drafted_tensor(hint, name, key, drafting)
     if hint.type == "tuple" and hint.items and all(item.type == "tensor" for item in hint.items):
-        items = [_drafted_tensor(item, name, (*key, "items", index), assumed) for index, item in enumerate(hint.items)]
+        items = [_drafted_tensor(item, name, (*key, "items", index), drafting) for index, item in enumerate(hint.items)]
         return {"kind": "tuple", "items": items}
     if hint.type == "choice" and len(hint.options) == 1 and not hint.optional:
         return hint.options[0]
     if hint.type == "object" and len(hint.classes) == 1 and not hint.optional and hint.classes[0] not in inside:
-        return drafted_object(hint.classes[0], key, types, assumed, inside)
+        return drafted_object(hint.classes[0], key, drafting, inside)
     return ask()
 
 
-def drafted_object(
-    name: str, key: Key, types: Types, assumed: set[str], inside: frozenset[str] = frozenset()
-) -> dict[str, Any]:
+def drafted_object(name: str, key: Key, drafting: Drafting, inside: frozenset[str] = frozenset()) -> dict[str, Any]:
     """An object with the fields that its class has no default for."""
+    types = drafting.types
     fields = {
-        field.name: drafted(
-            hint_of(field, types), field.name, (*key, "fields", field.name), types, assumed, inside | {name}
-        )
+        field.name: drafted(hint_of(field, types), field.name, (*key, "fields", field.name), drafting, inside | {name})
         for field in fields_of(types, name)
         if field.default is None
     }
     return make_object(name, fields)
 
 
-def _drafted_tensor(hint: Hint, name: str, key: Key, assumed: set[str]) -> dict[str, Any]:
+def _drafted_tensor(hint: Hint, name: str, key: Key, drafting: Drafting) -> dict[str, Any]:
     dtype = hint.dtype
     if dtype is None:
-        dtype = usual_dtype(name)
-        assumed.add(show_key((*key, "dtype")))
+        dtype = usual_dtype(name, drafting.framework)
+        drafting.assumed.add(show_key((*key, "dtype")))
     shape: Any = UNKNOWN if hint.shape is None else list(hint.shape)
     if dtype == "key<fry>" and hint.shape is None:
         shape = []  # a typed key is a scalar; a batch of keys is made by the program
-        assumed.add(show_key((*key, "shape")))
+        drafting.assumed.add(show_key((*key, "shape")))
     return {"kind": "tensor", "shape": shape, "dtype": dtype}
 
 
-def usual_dtype(name: str) -> str:
-    """The dtype that parameters of this name usually have."""
-    if _KEY_NAMES.fullmatch(name):
+def usual_dtype(name: str, framework: Framework) -> str:
+    """The dtype that parameters of this name usually have: indices of PyTorch are of 64 bits."""
+    if _KEY_NAMES.fullmatch(name) and framework == "jax":
         return "key<fry>"
     if _INTEGER_NAMES.fullmatch(name):
-        return "int32"
+        return "int64" if framework == "torch" else "int32"
     return "bool" if _BOOLEAN_NAMES.fullmatch(name) else USUAL_DTYPE
 
 

@@ -76,6 +76,8 @@ ALIASES: Final[dict[str, str]] = {
     "bool_": "bool",
     "pred": "bool",
     "half": "float16",
+    "long": "int64",
+    "short": "int16",
     "double": "float64",
 }
 
@@ -102,7 +104,7 @@ def resolve_dtype(text: str) -> DType:
     if name in {"key", "prng_key", "key<>"}:
         raise ValueError(f"{text!r} does not say which PRNG; a typed key is 'key<fry>'")
     if name in {"int", "uint", "float", "complex", "float8"}:
-        widths = [known for known in DTYPES if re.fullmatch(rf"{name}[0-9_].*", known)]
+        widths = [known for known in DTYPES if re.fullmatch(rf"{name}(8|16|32|64|128|_.*)", known)]
         raise ValueError(f"{text!r} does not say how many bits; choose one of {', '.join(widths)}")
     common = [known for known, dtype in DTYPES.items() if dtype.bits >= 4]  # nobody means int1 by int31
     close = difflib.get_close_matches(name.lower(), [*common, *ALIASES, "key<fry>"], n=1)

@@ -16,6 +16,7 @@ from tvls.protocol.types_setup import FieldType, SetupChange, SetupField, SetupG
 from tvls.setup.annotations import Hint, hint_of, literal
 from tvls.setup.changes import remove_value, set_value
 from tvls.setup.draft import (
+    Drafting,
     Slot,
     all_slots,
     draft_profile,
@@ -39,7 +40,7 @@ from tvls.setup.placeholders import (
     resolve_shapes,
     shapes_in,
 )
-from tvls.setup.profile import Profile, check_call, check_profile
+from tvls.setup.profile import Framework, Profile, check_call, check_profile
 from tvls.setup.required import TargetLike, framework_of, missing
 from tvls.setup.shorthand import TextError, parse_value
 from tvls.setup.texts import read_text, show_shape, show_value
@@ -344,6 +345,8 @@ class _Builder:
         self.fields: list[SetupField] = []
         self.groups: list[SetupGroup] = []
         self.types: Types = state.target.types if state.target is not None else {}
+        framework: Framework = "jax" if self.table.get("framework", "torch") == "jax" else "torch"
+        self.drafting = Drafting(framework, self.types, set())
         self.hints: dict[str, Hint] = {}
         """Of the fields, by their keys."""
 
@@ -518,7 +521,9 @@ class _Builder:
         stated = not is_open(dtype)
         offered = self.state.offer.dtypes if self.state.offer else []
         refused = {choice.value: choice.reason for choice in offered if choice.reason is not None}
-        dtypes = [SetupOption(value=name, text=name) for name in _COMMON_DTYPES if name not in refused]
+        keys = self.drafting.framework == "jax"
+        known = [name for name in _COMMON_DTYPES if name not in refused and (keys or not name.startswith("key<"))]
+        dtypes = [SetupOption(value=name, text=name) for name in known]
         self.add(
             (*key, "dtype"), "dtype", "dtype",
             text=str(dtype) if stated else "", value=dtype if stated else msgspec.UNSET, options=dtypes,
@@ -587,7 +592,7 @@ class _Builder:
         if hint.type == "boolean":
             options = [SetupOption(value=value, text=show_value(value)) for value in (True, False)]
         elif hint.type == "object":
-            objects = {name: drafted_object(name, (), self.types, set()) for name in hint.classes}
+            objects = {name: drafted_object(name, (), self.drafting) for name in hint.classes}
             texts = [(name.partition(":")[2], value) for name, value in objects.items()]
             options = [
                 SetupOption(value=value, text=text, help=f"Makes a {text} of its fields.") for text, value in texts

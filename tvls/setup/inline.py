@@ -8,7 +8,7 @@ import msgspec
 
 from tvls.protocol.errors import TvlsError
 from tvls.protocol.types import CallSetup, InlineSetup, SetupProblem
-from tvls.setup.draft import Slot, drafted, slots, takes_no_init
+from tvls.setup.draft import Drafting, Slot, drafted, slots, takes_no_init
 from tvls.setup.findings import Finding
 from tvls.setup.inside import walk
 from tvls.setup.keys import show_key
@@ -63,7 +63,7 @@ def _whole(slot: Slot, target: TargetLike) -> Any:
     """The object that a parameter needs, where nothing of it has to be stated."""
     if slot.hint.type != "object" or slot.parameter.default is not None or slot.parameter.kind == "positional_only":
         return None
-    value = drafted(slot.hint, slot.parameter.name, slot.key, target.types, set())
+    value = drafted(slot.hint, slot.parameter.name, slot.key, Drafting.of(target))
     return value if all(_is_stated(item) for _, item in walk(value, slot.key)) else None
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tvls.analysis.types import Enumeration, NamedType, Record
 from tvls.protocol.types import MissingValue
-from tvls.setup.annotations import Hint, hint_of, literal
+from tvls.setup.annotations import Hint, assumed_class, hint_of, literal
 from tvls.setup.findings import Finding, describe, did_you_mean
 from tvls.setup.keys import Key, show_key
 from tvls.setup.kinds import ParameterLike, value_kind
@@ -159,9 +159,10 @@ def _fit_fields(value: dict[str, Any], types: Types, at: Key) -> Iterator[Findin
 
 
 def declared_hint(parameter: ParameterLike, types: Types) -> Hint:
-    """As `hint_of`, without what only a default tells: a parameter that has a tuple may take a list as well."""
+    """As `hint_of`, without what only a default or a name tells: one that has a tuple may take a list as well."""
     hint = hint_of(parameter, types)
-    return Hint() if hint.type == "tuple" and parameter.annotation is None else hint
+    told = parameter.annotation is not None or (hint.type != "tuple" and not assumed_class(parameter))
+    return hint if told else Hint()
 
 
 def _short(name: str) -> str:
