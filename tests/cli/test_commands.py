@@ -334,7 +334,7 @@ def test_mistakes_in_profiles_of_other_models_are_not_told(shell: Shell) -> None
     assert "profiles.other" in shell.run("doctor")[0]
 
 
-def test_a_profile_beside_options_is_said_to_be_unused(shell: Shell) -> None:  # R10
+def test_options_are_laid_over_a_profile_that_is_named_and_else_make_a_setup(shell: Shell) -> None:  # R10
     array = '{ kind = "tensor", shape = [2, 3], dtype = "float32" }'
     (shell.folder / "tensorviz.toml").write_text(
         'version = 1\n[profiles.sum]\nframework = "jax"\nmodel = "model:add"\n'
@@ -342,8 +342,18 @@ def test_a_profile_beside_options_is_said_to_be_unused(shell: Shell) -> None:  #
     )
     shell.trace("model.py:add")
     err = shell.trace("model.py:add", "--input", "scale=3.0", code=3)[1]
-    assert "The profile 'sum' is not used beside --input" in err
-    assert "tvls setup model.py:add --set NAME=VALUE" in err
+    assert "the profile 'sum' is not used" in err
+    assert "lay these options over the profile: --profile sum" in err
+    out, err = shell.trace("model.py:add", "--profile", "sum", "--input", "scale=3.0", "--seed", "5")
+    assert err == ""
+    assert "f32[2,3]" in out
+    assert "seed 5" in out
+    first = shell.trace("model.py:add", "--profile", "sum", "--input", "float32[1,3]")[0]
+    assert "f32[1,3]" in first
+    assert "f32[2,3]" in first
+    err = shell.trace("model.py:add", "--profile", "sum", "--input", "other=1", code=2)[1]
+    assert "--input 'other=1': there is no 'other'" in err
+    assert "Name one of them: sum." in shell.trace("model.py:add", "--profile", "no", "--seed", "1", code=1)[1]
 
 
 def test_no_other_profile_takes_the_place_of_a_broken_one(shell: Shell) -> None:  # R9

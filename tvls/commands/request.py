@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from tvls.commands.over_profile import over_profile
 from tvls.commands.terminal import absolute, complain, refuse, report, settings, workspace_folder
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
@@ -49,8 +50,6 @@ def _open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
         folder = workspace_folder(arguments.folder, Path.cwd())
         return t.OpenParams(profile=arguments.profile, folder=to_uri(folder), measure=arguments.measure), folder
     file, path, name = target_file(arguments.target)
-    if inline and arguments.profile:
-        raise ValueError("--profile is a setup; --input, --init, --seed and --device make another")
     folder = workspace_folder(arguments.folder, path)
     if not path.is_relative_to(folder):
         raise ValueError(f"{file} is not in the folder {folder}")
@@ -62,12 +61,23 @@ def _open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
 
 
 async def with_values(session: Session, params: t.OpenParams, arguments: argparse.Namespace) -> t.OpenParams | None:
-    """The request with what --init and --input state, read as the target's annotations take it.
+    """The request with what --init and --input state, read as the target's annotations take it; laid over the profile
+    where one is named.
 
     None for what is no value, which was told then.
     """
     if params.setup is None or params.target is None:
         return params
+    if params.profile is not None:
+        try:
+            setup = await over_profile(session, params.target, params.profile, arguments)
+        except TvlsError as error:
+            report(error, getattr(arguments, "json", False))
+            return None
+        return msgspec.structs.replace(params, profile=None, setup=setup)
+    if names := await _profile_names(session, msgspec.structs.replace(params, setup=None)):
+        note = f"the profile {names[0]!r} is not used: options make a setup of their own"
+        complain(f"{note}; --profile {names[0]} lays them over it")
     target = await session.definition(params.target)
     init, call, types = (target.init_parameters, target.parameters, target.types) if target else ([], [], {})
     try:
@@ -91,13 +101,8 @@ async def tell_failure(
             "State them with --input NAME=VALUE (--init for the constructor), or save a profile with "
             f"`tvls setup {target}`."
         )
-        names = await _profile_names(session, params)
-        if names:
-            error.message += f" The profile {names[0]!r} is not used beside --input, --init, --seed and --device."
-            step = (
-                "State them, too, or leave these options out and change the profile: "
-                f"`tvls setup {target} --set NAME=VALUE`."
-            )
+        if names := await _profile_names(session, params):
+            step = f"State them, too, or lay these options over the profile: --profile {names[0]}."
         rest = error.data.next_step.partition(f" in {SETUP_FILE}.")[2]
         error.data = msgspec.structs.replace(error.data, next_step=f"{step}{rest}")
     return report(error, as_json)

@@ -19,7 +19,8 @@ from tvls.setup.written import as_annotated, option_name, option_of
 
 Types = Mapping[str, NamedType]
 
-_NAMED: Final = re.compile(r"\s*([^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*=(?!=)(.*)", re.DOTALL)
+NAMED: Final = re.compile(r"\s*([^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*=(?!=)(.*)", re.DOTALL)
+"""NAME=VALUE, where a text is that and no value alone."""
 
 
 def parse_inputs(
@@ -31,7 +32,7 @@ def parse_inputs(
     """
     call = _Call(parameters, types or {})
     for text in texts:
-        match = _NAMED.fullmatch(text)
+        match = NAMED.fullmatch(text)
         name, source = (match[1], match[2].strip()) if match else (None, text.strip())
         try:
             call.add(name, source)
