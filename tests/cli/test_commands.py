@@ -353,7 +353,7 @@ def test_options_are_laid_over_a_profile_that_is_named_and_else_make_a_setup(she
     assert "f32[2,3]" in first
     err = shell.trace("model.py:add", "--profile", "sum", "--input", "other=1", code=2)[1]
     assert "--input 'other=1': there is no 'other'" in err
-    assert "Name one of them: sum." in shell.trace("model.py:add", "--profile", "no", "--seed", "1", code=1)[1]
+    assert "Name one of them: sum." in shell.trace("model.py:add", "--profile", "no", "--seed", "1", code=2)[1]
 
 
 def test_no_other_profile_takes_the_place_of_a_broken_one(shell: Shell) -> None:  # R9
