@@ -201,6 +201,29 @@ class HugeByValue(Huge):
         return x if self.layers(x).sum() > 0 else -x
 
 
+class Heavy(nn.Module):
+    """Forty megabytes of parameters, from a constructor that reads values where it is told to."""
+
+    def __init__(self, reads: bool) -> None:
+        super().__init__()
+        self.rates = [rate.item() for rate in torch.linspace(0, 1, 3)] if reads else [0.0, 0.5, 1.0]
+        self.layer = nn.Linear(10_000, 1_000, bias=False)
+
+    def forward(self, x):
+        return self.layer(x) * self.rates[1]
+
+
+class Manifold(nn.Module):
+    """160 megabytes in pieces of ten."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(*[nn.Linear(1_600, 1_600, bias=False) for _ in range(16)])
+
+    def forward(self, x):
+        return self.layers(x)
+
+
 class Many(nn.Module):
     def forward(self, x):
         for _ in range(500):

@@ -10,7 +10,7 @@ from typing import Any, Dict, FrozenSet, List, Optional, Tuple
 from tvls.worker import calls
 from tvls.worker.frameworks.torch import device, libraries, model, tensors
 from tvls.worker.frameworks.torch.encode import static
-from tvls.worker.frameworks.torch.failures import MACHINERY, explain
+from tvls.worker.frameworks.torch.failures import MACHINERY, explain, mark_shapes_alone
 from tvls.worker.frameworks.torch.measurements import Measurements
 from tvls.worker.frameworks.torch.recorder import Recorder
 from tvls.worker.frameworks.torch.trees import outline
@@ -55,16 +55,45 @@ def capture(job: Job) -> Dict[str, Any]:
     """
     allowed, seed = budget(job.limits), int(job.setup.get("seed", 0))
     try:
-        with model.seeded(seed):
-            with job.phase("init"), weighed(allowed):
-                built = model.build(job)
-            return _run(job, *built, str(job.setup.get("device", "cpu")))
+        return _held(job, seed, allowed // _SOON)
     except TooLarge:
         gc.collect()
+    size = _size(job, seed)  # in an instant; to fill memory with numbers until it is too much takes a minute
+    if size is None or size <= allowed:
+        try:
+            return _held(job, seed, allowed)
+        except TooLarge:
+            gc.collect()
     with model.seeded(seed), libraries.torch.device("meta"):
         with job.phase("init"):
             built = model.build(job)
-        return _run(job, *built, "meta")
+        try:
+            return _run(job, *built, "meta")
+        except Exception as fault:
+            mark_shapes_alone(fault)
+            raise
+
+
+_SOON = 8
+"""A model that needs more than this part of what is allowed is weighed before it is made."""
+
+
+def _held(job: Job, seed: int, allowed: int) -> Dict[str, Any]:
+    with model.seeded(seed):
+        with job.phase("init"), weighed(allowed):
+            built = model.build(job)
+        return _run(job, *built, str(job.setup.get("device", "cpu")))
+
+
+def _size(job: Job, seed: int) -> Optional[int]:
+    """Bytes of the parameters and buffers of the model, which is made without them; None where it cannot be made so."""
+    try:
+        with model.seeded(seed), libraries.torch.device("meta"), job.phase("init"):
+            built, _ = model.build(job)
+        module = libraries.torch.nn.Module
+        return sum(int(tensor.nbytes) for tensor in (*module.parameters(built), *module.buffers(built)))
+    except Exception:  # noqa: BLE001  (a constructor that reads values; what else is wrong shows when it is made)
+        return None
 
 
 def _run(job: Job, root: Any, fresh: bool, device_name: str) -> Dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Optional
 
 from tvls.worker.failures import Explanation
@@ -25,7 +26,14 @@ _HINTS = (
     (re.compile(r"index out of range in self"), "an id is not smaller than `num_embeddings`: give smaller values"),
     (re.compile(r"on the same device|Expected all tensors to be on"), "move every tensor to the device of the model"),
 )
-_META = re.compile(r"[Mm]eta tensor")
+_SHAPES_ALONE = "_tvls_shapes_alone"
+"""Attribute of exceptions that a model raised on the meta device."""
+
+
+def mark_shapes_alone(fault: BaseException) -> None:
+    """Have `explain` know that the model ran on the meta device."""
+    with suppress(AttributeError):  # an exception with slots
+        setattr(fault, _SHAPES_ALONE, True)
 
 
 def explain(fault: BaseException, full: str) -> Optional[Explanation]:
@@ -36,8 +44,11 @@ def explain(fault: BaseException, full: str) -> Optional[Explanation]:
         return Explanation(kind="limit", limit="memory_bytes")
     where: Optional[Where] = getattr(fault, WHERE, None)
     hint = next((text for pattern, text in _HINTS if pattern.search(full)), None)
-    if _META.search(full):
-        hint = "the model is too large to be held, so it ran without values; what reads values cannot run so"
+    if hasattr(fault, _SHAPES_ALONE):
+        hint = (
+            "the model is too large to be held, so it ran by shapes, without values; what reads values cannot run so, "
+            "nor can some operators: open a smaller one"
+        )
     if where is None:
         return None if hint is None else Explanation(hint=hint)
     return Explanation(message=_message(full, where), hint=hint)

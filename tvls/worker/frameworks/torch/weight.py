@@ -52,8 +52,10 @@ def weighed(allowed: int) -> Generator[None, None, None]:
                     raise TooLarge(allowed) from fault
                 raise
             if str(func).startswith(_FACTORIES) and is_tensor(made) and made.device.type != "meta":
-                key, size = id(made), int(made.numel() * made.element_size())
-                alive[key], sizes[key] = weakref.ref(made, lambda _: gone(key)), size
+                storage = made.untyped_storage()  # which outlives the tensor that a parameter is made of
+                key, size = int(storage._cdata), int(made.numel() * made.element_size())
+                total -= sizes.get(key, 0)
+                alive[key], sizes[key] = weakref.ref(storage, lambda _: gone(key)), size
                 total += size
                 if total > allowed:
                     raise TooLarge(allowed)
