@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,8 @@ async def test_what_is_measured_on_request_is_in_the_details(place: Place, torch
         target = {"uri": client.open(place.model), "name": "MLP"}
         plain = await ask(client, "tvls/graph/open", target=target)
         costs = plain["capture"]["unavailable"]
+        assert set(costs) == {*JAX_HAS_NOT} - {"source_edit_recipes"}
+        assert "no gradient" in costs["training_step"]
         assert all("on request" in costs[word] for word in ("storage_aliases", "activation_statistics", "output_bytes"))
 
         asked = ["activation_statistics", "storage_aliases", "output_bytes"]
@@ -195,9 +198,28 @@ async def test_one_framework_works_where_the_other_is_absent(
         assert "installLibraries" in refused.data["nextStep"]
 
 
-async def test_a_jax_program_has_nothing_to_measure(place: Place, models_python: str) -> None:
+JAX_HAS_NOT = {
+    "source_edit_recipes": "eager PyTorch captures",
+    "training_step": "trace a function that takes the gradient",
+    "storage_aliases": "no storage",
+    "activation_statistics": "no array is computed",
+    "output_bytes": "no output is computed",
+    "timings": "no kernel runs",
+}
+
+
+async def test_a_jax_program_has_nothing_to_measure(place: Place, models_python: str) -> None:  # R23
     async with place.editor(models_python) as client:
         target = {"uri": client.open(place.folder / "net.py"), "name": "net"}
+        capture = (await ask(client, "tvls/graph/open", target=target))["capture"]
+        assert capture["unavailable"].keys() == JAX_HAS_NOT.keys()
+        for what, why in JAX_HAS_NOT.items():
+            assert why in capture["unavailable"][what]
+        exported = await ask(client, "tvls/graph/export", captureId=capture["captureId"], format="json")
+        assert json.loads(exported["text"])["unavailable"] == capture["unavailable"]
+        outline = await ask(client, "tvls/graph/export", captureId=capture["captureId"], format="outline")
+        (line,) = [line for line in outline["text"].splitlines() if line.startswith("unavailable: ")]
+        assert "activation statistics" in line
         refused = await client.ask("tvls/graph/open", {"target": target, "measure": ["output_bytes"]}).error(SLOW)
         assert refused.data["kind"] == "setupInvalid"
         assert "never run" in refused.message

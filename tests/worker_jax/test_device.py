@@ -38,6 +38,64 @@ def test_a_device_that_is_not_there_fails_before_the_model_is_imported(
         assert canary.read_text() == "imported"
 
 
+TELLING = """\
+import os
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+
+def tell(where):
+    with open(os.environ["TVLS_TOLD"], "a") as told:
+        told.write(f"{where}: {jax.config.jax_default_device}\\n")
+
+
+tell("import")
+
+
+class Net(nn.Module):
+    def setup(self):
+        self.dense = nn.Dense(3, kernel_init=kernel)
+
+    def __call__(self, x):
+        tell("trace")
+        return self.dense(x)
+
+
+def kernel(*arguments):
+    tell("parameters")
+    return jnp.ones((2, 3))
+
+
+def make():
+    tell("init")
+    return Net()
+
+
+def batch():
+    tell("inputs")
+    return {"x": jnp.ones((1, 2))}
+"""
+
+
+PARTS = {"init": "make", "inputs": "batch"}
+
+
+def test_the_device_is_that_of_import_init_factories_and_trace(
+    models_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # R21
+    told = tmp_path / "told"
+    monkeypatch.setenv("TVLS_TOLD", str(told))
+    (tmp_path / "telling.py").write_text(TELLING)
+    by = {part: {"factory": {"file": "telling.py", "callable": name}} for part, name in PARTS.items()}
+    document = json.loads(run_worker(models_python, request(tmp_path, "telling", "Net", kind="flax.linen", **by)))
+    assert "failure" not in document, document["failure"]
+    lines = [line.partition(": ") for line in told.read_text().splitlines()]
+    assert {where for where, _, _ in lines} == {"import", "init", "inputs", "parameters", "trace"}
+    assert {device for _, _, device in lines} == {"cpu"}
+
+
 def test_placement_of_factory_arrays_is_kept_and_shown(models_python: str) -> None:
     # R21
     requests = {
