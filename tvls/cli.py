@@ -139,8 +139,8 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]VALUE",
-        help="an input: 'x=float32[2,3]', 'float32[2,3]', 'train=true'; with --profile in the place of the profile's; "
-        "repeatable",
+        help="an input: 'x=float32[2,3]', 'float32[2,3]', 'train=true', 'xs=[float32[2], float32[3]]', or one by one "
+        "'params.w=float32[3]', 'layers[0].w=float32[3]'; with --profile in the place of the profile's; repeatable",
     )
     parser.add_argument(
         "--init", action="append", default=[], metavar="[NAME=]VALUE", help="a constructor argument; repeatable"

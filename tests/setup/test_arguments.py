@@ -40,6 +40,9 @@ def tensor(shape: list[int], dtype: str) -> dict[str, Any]:
         ('"s"', (None, "s")),
         ("[1, 2]", (None, [1, 2])),
         ("cfg={a=1, b=[true]}", ("cfg", {"a": 1, "b": [True]})),
+        ("xs=[f32[2], [i32[], 3]]", ("xs", [tensor([2], "float32"), [tensor([], "int32"), 3]])),
+        ("p={w=f32[2,3], 'a b'=[true]}", ("p", {"w": tensor([2, 3], "float32"), "a b": [True]})),
+        ("""names=["f32[2]", 'x[1]', "\\"f32[2]"]""", ("names", ["f32[2]", "x[1]", '"f32[2]'])),
         ('{kind="tuple", items=[1]}', (None, {"kind": "tuple", "items": [1]})),
         ('b={x={kind="tensor", shape=[2], dtype="f32"}}', ("b", {"x": tensor([2], "float32")})),
     ],
@@ -69,6 +72,14 @@ def test_what_is_read(text: str, wanted: tuple[str | None, Any]) -> None:
         ("x=inf", "factory", "Correct"),
         ("x=1979-05-27", "date", "Correct"),
         ("x=1\ny=2", "more than one", "each argument"),
+        ("xs.0=f32[2]", "'0' is no name", "written as xs[0]=VALUE"),
+        ("a.b.1.w=f32[2]", "'1' is no name", "written as a.b[1].w=VALUE"),
+        ("xs=(f32[2], f32[3],)", "not a value", "as a list: [f32[2], f32[3]]"),
+        ("xs=[f32[2], relu]", "not a value", "as in TOML"),
+        ("xs=[f32[batch]]", "'batch' is no dimension", "whole number"),
+        ("xs=[flaot32[2]]", "did you mean 'float32'", "DTYPE[DIM,DIM]"),
+        ("xs[2]=1", "xs has an item 2 and no item 0", "xs[0]=VALUE"),
+        ("a.b[0][1]=1", "a.b[0] has an item 1 and no item 0", "a.b[0][0]=VALUE"),
         ('x={kind="tensor", shape=["n"], dtype="f32"}', "at shape[0]", "Correct"),
     ],
 )
@@ -111,6 +122,11 @@ PARAMETERS = [
 AVG = {"kind": "enum", "class": "m:Pool", "member": "AVG"}
 
 
+INNER: dict[str, Any] = {
+    "kind": "object", "class": "m:Inner", "fields": {"sizes": {"kind": "tuple", "items": [4]}},
+}  # fmt: skip
+
+
 def an_object(name: str, **fields: Any) -> dict[str, Any]:
     return {"kind": "object", "class": f"m:{name}", "fields": fields}
 
@@ -139,6 +155,13 @@ def an_object(name: str, **fields: Any) -> dict[str, Any]:
             ["params.a.w=f32[2]", "params.b=f32[3]"],
             {"params": {"a": {"w": tensor([2], "float32")}, "b": tensor([3], "float32")}},
         ),
+        (["xs[1]=f32[2]", "xs[0]=3"], {"xs": [3, tensor([2], "float32")]}),
+        (
+            ["params.layers[0].w=f32[2]", "params.layers[0].b=1", "params.layers[1].w=2"],
+            {"params": {"layers": [{"w": tensor([2], "float32"), "b": 1}, {"w": 2}]}},
+        ),
+        (["sizes[0]=4", "sizes[1]=5"], {"sizes": {"kind": "tuple", "items": [4, 5]}}),
+        (["config.inner.sizes[0]=4"], {"config": an_object("Config", width=4, inner=INNER)}),
     ],
 )
 def test_a_value_is_what_the_annotation_says(texts: list[str], wanted: dict[str, Any]) -> None:  # R10
@@ -159,6 +182,11 @@ def test_an_argument_by_its_place_is_what_the_annotation_says() -> None:  # R10
         (["config.width=8", "config.width=9"], "'config.width' is given twice"),
         (["params={}", "params.a=1"], "'params.a' is given twice"),
         (["params.a=1", "params={}"], "'params' is given twice"),
+        (["params[0]=1", "params[0]=2"], "'params[0]' is given twice"),
+        (["params[0].w=1", "params[0]=2"], "'params[0]' is given twice"),
+        (["params[0]=1", "params.a=2"], "params has items, and no names"),
+        (["params.a=1", "params[0]=2"], "params has names, and no items"),
+        (["config[0]=1"], "Config has no field 0"),
     ],
 )
 def test_a_value_that_the_annotation_does_not_take_is_refused(texts: list[str], message: str) -> None:  # R10

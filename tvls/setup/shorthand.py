@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from tvls.setup.placeholders import UNKNOWN, names_in
 from tvls.setup.values import check_value
 
 _ARRAY: Final = re.compile(r"([A-Za-z_][\w.]*(?:\s*<[^<>\[\]]*>)?)\s*\[(.*)\]", re.DOTALL)
+_INSIDE: Final = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'|([A-Za-z_][\w.]*(?:<[^<>\[\]]*>)?)\[([^\[\]]*)\]""")
+"""Strings in TOML, and arrays between them."""
 WORD: Final = re.compile(r"[\w./:-]+")
 _DIMENSION: Final = re.compile(r"[0-9]+(?:_[0-9]+)*")
 _PYTHON: Final[dict[str, Any]] = {"True": True, "False": False, "None": {"kind": "none"}}
@@ -62,17 +65,21 @@ def parse_shape(text: str, *, open_dimensions: bool = False) -> list[int | str]:
 
 
 def _parse_array(dtype_text: str, dims_text: str, for_form: bool) -> dict[str, Any]:
+    dtype, shape = _dtype_and_shape(dtype_text, dims_text, for_form)
+    return _checked({"kind": "tensor", "shape": shape, "dtype": dtype}, for_form)
+
+
+def _dtype_and_shape(dtype_text: str, dims_text: str, for_form: bool) -> tuple[str, list[int | str]]:
     try:
         dtype = resolve_dtype(dtype_text)
     except ValueError as error:
         raise TextError(str(error), "An array is written as DTYPE[DIM,DIM], such as float32[2,3].") from error
-    shape = parse_shape(dims_text, open_dimensions=for_form)
-    return _checked({"kind": "tensor", "shape": shape, "dtype": dtype.name}, for_form)
+    return dtype.name, parse_shape(dims_text, open_dimensions=for_form)
 
 
 def _parse_toml(source: str, for_form: bool) -> Any:
     try:
-        document = parse_toml(f"value = {source}")
+        document = parse_toml(f"value = {_with_tables(source, for_form)}")
     except TomlError as error:
         hint = _hint(source)
         if for_form:  # where the message alone is shown
@@ -86,14 +93,28 @@ def _parse_toml(source: str, for_form: bool) -> Any:
     return _checked(document["value"], for_form)
 
 
+def _with_tables(source: str, for_form: bool) -> str:
+    """`[float32[2], 3]` with tables in the place of its arrays. Raises TextError."""
+
+    def table(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        dtype, shape = _dtype_and_shape(found[1], found[2], for_form)
+        return f"{{ kind = 'tensor', shape = {json.dumps(shape, ensure_ascii=False)}, dtype = '{dtype}' }}"
+
+    return _INSIDE.sub(table, source) if source[0] in "[{" else source
+
+
 def _hint(source: str) -> str:
     try:
         return f"An array needs its dimensions: {resolve_dtype(source).name}[2,3], or {source}[] for a scalar."
     except ValueError:
         pass
+    if source.startswith("("):
+        return f"A tuple is written as a list: [{source[1:].removesuffix(')').removesuffix(',')}]."
     if WORD.fullmatch(source):
         return f"A string needs quotes, which the shell must not take away: 'NAME=\"{source}\"'."
-    return 'Write an array as float32[2,3], anything else as in TOML: 3, true, "text", [1, 2], { a = 1 }.'
+    return 'Write an array as float32[2,3], anything else as in TOML: 3, true, "text", [1, float32[2]], { a = 1 }.'
 
 
 def _checked(value: Any, for_form: bool) -> Any:
