@@ -82,8 +82,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_environment(trace)
     trace.set_defaults(run=_trace)
 
-    opened = commands.add_parser("open", help="trace a model and show its graph in a browser, until Ctrl-C")
-    _add_request(opened)
+    opened = commands.add_parser(
+        "open", help="trace a model and show its graph in a browser, until Ctrl-C; or show a graph file there"
+    )
+    _add_request(opened, "FILE:NAME | GRAPH.json")
     opened.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
     opened.add_argument(
         "--until-stdin-ends", action="store_true", help="end, too, when standard input does; for a program that runs it"
@@ -92,7 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     opened.set_defaults(run=_open)
 
     setup = commands.add_parser("setup", help="draft or edit a profile of tensorviz.toml; runs nothing of the model")
-    setup.add_argument("target", metavar="FILE:NAME", help="such as model.py:net")
+    setup.add_argument(
+        "target", metavar="FILE:NAME", help="such as model.py:net; the file alone where it has one model"
+    )
     setup.add_argument("--profile", help="the profile to edit or to make; default: the first one of the target")
     setup.add_argument("--new", action="store_true", help="make a further profile although the target has one")
     setup.add_argument(
@@ -117,6 +121,14 @@ def _parser() -> argparse.ArgumentParser:
     _add_outline(show)
     show.set_defaults(run=_show)
 
+    compare = commands.add_parser(
+        "compare", help="say what is different between two graph files; ends with 1 where something is, as diff does"
+    )
+    compare.add_argument("before", type=Path, metavar="BEFORE.json")
+    compare.add_argument("after", type=Path, metavar="AFTER.json")
+    compare.add_argument("--json", action="store_true", help="print the differences as JSON")
+    compare.set_defaults(run=_compare)
+
     trust = commands.add_parser("trust", help="remember that code of a folder may run, or list such folders")
     trust.add_argument("trusted", nargs="?", type=Path, metavar="FOLDER", help="absent: list the trusted folders")
     trust.add_argument("--revoke", action="store_true", help="withdraw the trust")
@@ -131,8 +143,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_request(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", metavar="FILE:NAME", help="such as model.py:net; optional with --profile")
+def _add_request(parser: argparse.ArgumentParser, target: str = "FILE:NAME") -> None:
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar=target,
+        help="such as model.py:net; the file alone where it has one model; optional with --profile",
+    )
     parser.add_argument("--profile", help="profile of tensorviz.toml; default: the first one of the target")
     parser.add_argument(
         "--input",
@@ -254,6 +271,12 @@ def _show(arguments: argparse.Namespace) -> int:
     from tvls.commands.show import show_command
 
     return show_command(arguments.file, arguments.json, arguments.html, arguments.max_lines, arguments.depth)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from tvls.commands.compare import compare_command
+
+    return compare_command(arguments.before, arguments.after, arguments.json)
 
 
 def _trust(arguments: argparse.Namespace) -> int:

@@ -46,7 +46,7 @@ def test_what_is_missing(folder: Path, models_python: str) -> None:  # R4, R26
     assert unset.returncode == 3
     assert "inputs.args[0]" in unset.stderr
     assert unset.stdout == untrusted.stdout == ""
-    for wrong in (["model.py"], ["nothing.py:net"], [], ["model.py:net", "--limit", "x=1"]):
+    for wrong in (["model"], ["nothing.py"], ["nothing.py:net"], [], ["model.py:net", "--limit", "x=1"]):
         assert run(folder, *wrong).returncode == 2
 
 

@@ -24,10 +24,13 @@ def over_ssh(environ: Mapping[str, str] = os.environ) -> bool:
     return bool(environ.get("SSH_CONNECTION"))
 
 
-def open_browser(address: str) -> None:
+def open_browser(address: str) -> threading.Thread | None:
     """Opens the address, where there is a screen. It does not wait: some browsers return when they are closed."""
-    if screen_is_here():
-        threading.Thread(target=_open, args=(address,), daemon=True).start()
+    if not screen_is_here():
+        return None
+    opening = threading.Thread(target=_open, args=(address,), daemon=True)
+    opening.start()
+    return opening
 
 
 def _open(address: str) -> None:

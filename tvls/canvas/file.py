@@ -38,7 +38,7 @@ def graph_page(index: GraphIndex, info: t.CaptureInfo, name: str) -> str:
         raise TvlsError(
             "limitExceeded",
             f"A graph of {operations:,} operations is too large for one page; it can have {MAX_OPERATIONS:,}.",
-            "Export it as a graph file (JSON) instead, and open that with tvls.",
+            "A graph file (JSON) holds all of it; `tvls show GRAPH.json` reads that as text.",
             limit="operations",
         )
     packed = base64.b64encode(gzip.compress(graph_data(index, info, name), compresslevel=6, mtime=0)).decode()

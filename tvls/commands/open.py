@@ -1,4 +1,4 @@
-"""`tvls open FILE:NAME`: the canvas in a browser, without an editor."""
+"""`tvls open FILE:NAME`, or GRAPH.json: the canvas in a browser, without an editor."""
 
 from __future__ import annotations
 
@@ -7,23 +7,33 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
 import threading
+from pathlib import Path
 
+from tvls import graph
 from tvls.canvas import files
-from tvls.canvas.browser import forwarding, open_browser
+from tvls.canvas.browser import forwarding, open_browser, over_ssh, screen_is_here
 from tvls.canvas.outcome import Outcome, failed
 from tvls.canvas.server import CanvasServer
 from tvls.commands.exits import DONE, FAILED, USAGE
+from tvls.commands.graph_file import SUFFIX, read_graph, write_page
 from tvls.commands.request import read_request, tell_failure, warn_of_setup, with_values
-from tvls.commands.terminal import Terminal, complain, report
+from tvls.commands.terminal import Terminal, complain, refuse, report
+from tvls.printable import printable_text
 from tvls.protocol import types as t
 from tvls.protocol.errors import TvlsError
 from tvls.session import Session
 
 
 async def open_command(arguments: argparse.Namespace) -> int:
-    """Serves the graph until Ctrl-C or SIGTERM; with `--until-stdin-ends` also until then."""
-    asked = read_request(arguments)
+    """Serves the graph until Ctrl-C or SIGTERM; with `--until-stdin-ends` also until then.
+
+    The page of a graph file needs nobody who serves it.
+    """
+    if (arguments.target or "").endswith(SUFFIX):
+        return await asyncio.to_thread(_open_graph, arguments)
+    asked = await read_request(arguments)
     if asked is None:
         return USAGE
     params, folder, chosen = asked
@@ -65,6 +75,32 @@ async def open_command(arguments: argparse.Namespace) -> int:
     finally:
         await canvas.aclose()
         await session.aclose()
+    return DONE
+
+
+def _open_graph(arguments: argparse.Namespace) -> int:
+    """Runs nothing of any workspace, so that no trust is needed."""
+    for_a_model = ("profile", "input", "init", "seed", "device", "measure", "limit", "python")
+    given = [f"--{name}" for name in for_a_model if getattr(arguments, name) not in (None, [])]
+    if given:
+        return refuse(f"{', '.join(given)} would be for a model; {arguments.target} is a graph that was traced already")
+    file = Path(arguments.target)
+    try:
+        _, document = read_graph(file)
+        if "failure" in document:
+            print(printable_text(graph.failure_text(document)), end="")
+            return FAILED
+        page = Path(tempfile.mkdtemp(prefix="tvls-")) / f"{file.stem}.html"
+        write_page(document, file.name, page)
+    except ValueError as error:
+        return refuse(str(error))
+    except TvlsError as error:
+        return report(error)
+    print(page.as_uri(), flush=True)
+    if over_ssh() and not screen_is_here():
+        complain("the page is a file of this machine: copy it to the one that you sit at, and open it there")
+    if not arguments.no_browser and (opening := open_browser(page.as_uri())):
+        opening.join()
     return DONE
 
 

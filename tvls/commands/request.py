@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
+from tvls.analysis.client import AnalysisError
+from tvls.analysis.discover import discover
 from tvls.commands.over_profile import over_profile
 from tvls.commands.terminal import absolute, complain, refuse, report, settings, workspace_folder
 from tvls.protocol import types as t
@@ -18,28 +21,57 @@ from tvls.setup.read import SETUP_FILE
 from tvls.uris import to_uri
 
 
-def target_file(target: str) -> tuple[str, Path, str]:
-    """Of FILE:NAME: the file as it was written, its absolute path, and the name. Raises ValueError."""
-    file, colon, name = target.rpartition(":")
-    if not colon or not file or not name:
+async def target_file(target: str) -> tuple[str, Path, str]:
+    """Of FILE:NAME: the file as it was written, its absolute path, and the name; of FILE the one model in it.
+
+    Raises ValueError.
+    """
+    if target.endswith(".py"):
+        file, name = target, ""
+    else:
+        file, _, name = target.rpartition(":")
+    if not file or not (name or file == target):
         raise ValueError(f"{target!r} is not FILE:NAME, such as model.py:net")
     path = absolute(Path(file))
     if not path.is_file():
         raise ValueError(f"there is no file {file}")
-    return file, path, name
+    return file, path, name or await _only_model(file, path)
 
 
-def read_request(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path, Settings] | None:
+_NAMED: Final = 12
+"""Models that a message names at most."""
+
+
+async def _only_model(file: str, path: Path) -> str:
+    try:
+        found = await discover([path])
+    except (AnalysisError, FileNotFoundError) as error:
+        raise ValueError(f"{file} cannot be read: {error}; name its model as {file}:NAME") from None
+    fault = next((item.error for item in found.errors if item.path == str(path)), None)
+    if fault is not None:
+        at = f":{fault.line}" if fault.line else ""
+        raise ValueError(f"{file}{at}: {'not valid Python: ' if fault.syntax else ''}{fault.message}")
+    names = list(dict.fromkeys(target.name for target in found.targets))
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise ValueError(f"no model is found in {file} by reading it; name a function or class of it as {file}:NAME")
+    shown = ", ".join(f"{file}:{name}" for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more, which `tvls discover {file}` lists" if len(names) > _NAMED else ""
+    raise ValueError(f"{file} has {len(names)} models; name one: {shown}{more}")
+
+
+async def read_request(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path, Settings] | None:
     """The request, the workspace folder and the settings; None for wrong usage, which was told then."""
     as_json: bool = getattr(arguments, "json", False)
     try:
-        return *_open_params(arguments), settings(arguments.python, arguments.limit)
+        return *await _open_params(arguments), settings(arguments.python, arguments.limit)
     except ValueError as error:
         refuse(str(error), as_json)
     return None
 
 
-def _open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
+async def _open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
     """The request and the workspace folder. Raises ValueError for wrong usage."""
     inline = bool(arguments.input or arguments.init or arguments.seed is not None or arguments.device)
     if arguments.target is None:
@@ -49,7 +81,7 @@ def _open_params(arguments: argparse.Namespace) -> tuple[t.OpenParams, Path]:
             raise ValueError("--input, --init, --seed and --device make a setup of their own; they need a target")
         folder = workspace_folder(arguments.folder, Path.cwd())
         return t.OpenParams(profile=arguments.profile, folder=to_uri(folder), measure=arguments.measure), folder
-    file, path, name = target_file(arguments.target)
+    file, path, name = await target_file(arguments.target)
     folder = workspace_folder(arguments.folder, path)
     if not path.is_relative_to(folder):
         raise ValueError(f"{file} is not in the folder {folder}")

@@ -38,7 +38,7 @@ _ARRAY: Final = re.compile(r"[A-Za-z_][\w.<> ]*\[.*\]")
 
 async def setup_command(arguments: argparse.Namespace) -> int:
     try:
-        ref, folder = _target(arguments)
+        ref, folder = await _target(arguments)
         given = [_pair(text) for text in arguments.set]
     except ValueError as error:
         complain(str(error))
@@ -256,8 +256,8 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def _target(arguments: argparse.Namespace) -> tuple[t.TargetRef, Path]:
-    file, path, name = target_file(arguments.target)
+async def _target(arguments: argparse.Namespace) -> tuple[t.TargetRef, Path]:
+    file, path, name = await target_file(arguments.target)
     folder = workspace_folder(arguments.folder, path)
     if not path.is_relative_to(folder):
         raise ValueError(f"{file} is not in the folder {folder}, where {SETUP_FILE} is")

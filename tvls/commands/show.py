@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from tvls import graph
-from tvls.canvas.file import graph_page
 from tvls.commands.exits import DONE, FAILED
+from tvls.commands.graph_file import read_graph, write_page
 from tvls.commands.terminal import refuse, report
 from tvls.printable import printable_text
 from tvls.protocol.errors import TvlsError
@@ -15,26 +15,18 @@ from tvls.protocol.errors import TvlsError
 
 def show_command(file: Path, as_json: bool, page: Path | None, max_lines: int | None, depth: int | None) -> int:
     try:
-        data = file.read_bytes()
-    except OSError as error:
-        return refuse(f"{file} cannot be read: {error.strerror}", as_json)
-    try:
-        document = graph.load(data)
+        data, document = read_graph(file)
+        if as_json:
+            sys.stdout.write(data.decode())
+        elif "failure" in document:
+            print(printable_text(graph.failure_text(document)), end="")
+        elif page is not None:
+            write_page(document, file.name, page)
+            print(page)
+        else:
+            print(printable_text(graph.outline(document, max_lines=max_lines, depth=depth)), end="")
+    except ValueError as error:
+        return refuse(str(error), as_json)
     except TvlsError as error:
         return report(error, as_json)
-    if as_json:
-        sys.stdout.write(data.decode())
-    elif page is not None and "failure" not in document:
-        index = graph.GraphIndex(document)
-        try:
-            page.write_text(graph_page(index, graph.capture_info(index), file.name), encoding="utf-8")
-        except TvlsError as error:
-            return report(error)
-        except OSError as error:
-            return refuse(f"{page} cannot be written: {error.strerror}")
-        print(page)
-    elif "failure" in document:
-        print(printable_text(graph.failure_text(document)), end="")
-    else:
-        print(printable_text(graph.outline(document, max_lines=max_lines, depth=depth)), end="")
     return FAILED if "failure" in document else DONE

@@ -20,7 +20,7 @@ async def trace_command(arguments: argparse.Namespace) -> int:
         return refuse(
             f"there is no folder {arguments.output.parent} to write {arguments.output.name} into", arguments.json
         )
-    asked = read_request(arguments)
+    asked = await read_request(arguments)
     if asked is None:
         return USAGE
     params, folder, chosen = asked
