@@ -163,10 +163,11 @@ bench: env models canvas
 	$(BIN)/python benchmarks/probe.py
 	node benchmarks/layout.mjs
 
-# Installs the libraries of the ecosystem below the user's cache folder, and writes docs/ecosystem.md and docs/models.md.
+# Installs the libraries of the ecosystem below the user's cache folder, and writes docs/ecosystem.md, docs/models.md and docs/pytorch_models.md.
 ecosystem: env
 	$(BIN)/python benchmarks/ecosystem.py
 	$(BIN)/python benchmarks/public_models.py
+	$(BIN)/python benchmarks/torch_models.py
 
 clean:
 	rm -rf $(VENV) $(MODELS) $(TORCH) .venv-oldest .venv-newest $(CANVAS)/node_modules $(NEOVIM)/node_modules $(dir $(PAGE)) $(VSCODE)

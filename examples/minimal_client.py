@@ -110,7 +110,11 @@ def main() -> int:
     parser.add_argument("--trust", action="store_true", help="the code of the file's folder may run")
     options = parser.parse_args()
     file = options.file.resolve()
-    client = Client(options.server.split())
+    try:
+        client = Client(options.server.split())
+    except FileNotFoundError:
+        print(f"there is no {options.server.split()[0]} on PATH; --server COMMAND names it", file=sys.stderr)
+        return 1
     try:
         client.request(
             "initialize",

@@ -33,7 +33,7 @@ local function check_server()
   local path = vim.fn.exepath(cmd[1] or '')
   if path == '' then
     health.error(('`%s` is not on the PATH'):format(cmd[1]), {
-      'install it: `pipx install tvls` or `uv tool install tvls`',
+      'install it from the folder that this plugin is in: `pipx install /path/to/tvls`, or `uv tool install /path/to/tvls`',
       "or say where it is: vim.lsp.config('tvls', { cmd = { '/path/to/tvls', 'serve' } })",
     })
     return false
