@@ -143,6 +143,13 @@ async def test_probing_tells_what_an_environment_is(models_python: str, tmp_path
     assert raised.value.data.interpreter == [models_python]
 
 
+async def test_the_servers_own_environment_is_said_to_be_that(tmp_path: Path) -> None:  # R12
+    environment = await probe([sys.executable], str(tmp_path))
+    with pytest.raises(TvlsError) as raised:
+        require(environment, "torch.module")
+    assert raised.value.data.next_step.startswith("That is tvls's own environment: select the Python of your models")
+
+
 async def test_a_wrapper_command_is_probed_through(tmp_path: Path) -> None:
     wrapper = make_program(tmp_path / "run", f"#!/bin/sh\necho wrapping\nshift\nexec '{sys.executable}' \"$@\"\n")
     environment = await probe([str(wrapper), "python"], str(tmp_path))

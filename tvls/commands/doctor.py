@@ -140,7 +140,11 @@ def _lacking(info: te.EnvironmentInfo, kinds: Sequence[TargetKind]) -> list[Find
             what = f"{info.executable}: {library.message or library.name}"
             if state == "note":
                 what += f" The folder's {'PyTorch' if framework == 'torch' else 'JAX'} models cannot be opened with it."
-            step = "`tvls env install` shows what installing it would change." if absent else "Install it anew."
+            step = (
+                "`tvls env install` shows what installing it would change; `tvls env use` chooses another Python."
+                if absent
+                else "Install it anew."
+            )
             findings.setdefault(library.name, Finding(state, what, step))
     return list(findings.values())
 

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -105,15 +106,27 @@ def require(environment: Environment, kind: TargetKind) -> None:
             )
     if faults:
         needed = [requirement(library) for library in faults]
+        choice = "(`tvls env use PYTHON`, or the setting `tvls.interpreter`)"
+        install = (
+            f"look at what installing {' and '.join(needed)} there would change (`tvls env install`, or in an editor "
+            "the command `tvls.server.installLibraries`)"
+        )
+        step = f"{install[0].upper()}{install[1:]}, or select another interpreter {choice}."
+        if _is_own(environment.prefix):
+            step = f"That is tvls's own environment: select the Python of your models {choice}, or {install}."
         raise TvlsError(
             "environmentInvalid",
             next(iter(faults.values())),
-            f"Look at what installing {' and '.join(needed)} there would change (`tvls env install`, or in an editor "
-            "the command `tvls.server.installLibraries`), or select another interpreter.",
+            step,
             folder=Path(environment.folder).as_uri(),
             interpreter=list(environment.command),
             requirements=needed,
         )
+
+
+def _is_own(prefix: str) -> bool:
+    """Whether an environment is the one that this process runs in."""
+    return sys.prefix != sys.base_prefix and Path(prefix).resolve() == Path(sys.prefix).resolve()
 
 
 def fingerprint(environment: Environment) -> str:
