@@ -50,6 +50,34 @@ def test_a_scope_reads_and_gives_what_crosses_its_border() -> None:
     assert found.scope_path == ["net"]
 
 
+def test_what_a_module_was_called_for_is_its_result_though_nothing_reads_it() -> None:
+    found = document(
+        outputs={"value": 2},
+        values=[value("input"), *(value(shape=(at,)) for at in range(1, 7))],
+        scopes=[
+            {"id": "", "parent": None, "kind": "root"},
+            {"id": "bert", "parent": 0, "kind": "module", "path": "bert"},
+            {"id": "bert/pooler", "parent": 1, "kind": "module", "path": "bert.pooler"},
+            {"id": "bert/pooler/tanh", "parent": 2, "kind": "module", "path": "bert.pooler.activation"},
+        ],
+        operations=[
+            operation("bert/neg.0", [0], [1, 2], 1),
+            operation("bert/pooler/max.0", [2], [3, 4], 2),
+            operation("bert/pooler/tanh/tanh.0", [3], [5], 3),
+        ],
+    )
+    index = GraphIndex(as_capture(found))
+    results = {
+        node: [(r.value.shape, [use.node for use in r.uses]) for r in details(index, f"scope:{node}").node.results]
+        for node in ("bert", "bert/pooler", "bert/pooler/tanh")
+    }
+    assert results == {
+        "bert": [([2], ["out:result"])],  # something of it is read: what nothing reads is no result of it
+        "bert/pooler": [([5], [])],  # the second result of `max` is not what it was called for
+        "bert/pooler/tanh": [([5], [])],
+    }
+
+
 @pytest.mark.parametrize(
     ("node", "kind", "uses"),
     [

@@ -234,7 +234,7 @@ def blocks(count: int, *, kind: str = "Block", skip: int | None = None, axis: in
 def test_modules_that_repeat_are_one_entry_with_the_first_inside() -> None:  # R36
     shown = program(blocks(6))
     assert [line.strip() for line in shown] == [
-        "h (Blocks)   model.py:3",
+        "h (Blocks) → f32[2,3]   model.py:3",
         "h/0 … h/5 (Block) × 6 → f32[2,3] · 6 parameters each   model.py:3",
         "add  f32[2,3] · params/h/0/w:f32[2,3] → f32[2,3]   model.py:3",
         "sin  f32[2,3] → f32[2,3]   model.py:3",
@@ -363,7 +363,7 @@ def test_depth() -> None:
         ]
         or program(blocks(3), depth=1)[0] == full[0]
     )
-    assert program(blocks(3), depth=0) == ["  h (Blocks) · 6 operations   model.py:3"]
+    assert program(blocks(3), depth=0) == ["  h (Blocks) → f32[2,3] · 6 operations   model.py:3"]
     (closed,) = program(mlp(), depth=0)
     assert closed == "  net (jit) → f32[2,4]* · 6 operations"
     inner = [line.strip() for line in program(mlp(), depth=1)]
@@ -495,7 +495,7 @@ def test_several_scopes_of_one_module_read_as_one_module_again() -> None:
     found["operations"][2]["scope"] = 2
     shown = [line.strip() for line in program(found)]
     assert shown[0].startswith("a (A)")
-    assert shown[3] == "a (A, again)"
+    assert shown[3] == "a (A, again) → f32[8]"
     assert ":1" not in "".join(shown)
 
 

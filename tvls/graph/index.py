@@ -35,7 +35,8 @@ class Port(NamedTuple):
 class Flow(NamedTuple):
     """What crosses the border of each scope: ordered sets of value indices. Scopes without an entry have none.
 
-    The root has no border; `state` and `constants` have entries for it all the same.
+    The root has no border; `state` and `constants` have entries for it all the same. Where nothing that a scope makes is
+    read outside of it, what its last operation made and nothing reads is its output: it was called for that.
     """
 
     inputs: dict[int, dict[int, None]]
@@ -367,7 +368,22 @@ class Graph:
         for value in self.output_uses:
             if producer[value] >= 0:
                 leave(value, home[producer[value]], 0)
+        for scope, operation in self._last_operations().items():
+            if scope not in outputs:
+                dead = [value for value in self.operations[operation]["outputs"] if value not in self.uses]
+                if dead:
+                    outputs[scope] = dict.fromkeys(dead)
         return Flow(inputs, outputs, state, constants)
+
+    def _last_operations(self) -> dict[int, int]:
+        """For each scope but the root, the last operation that stands in it, however deep."""
+        last = dict(zip(self.home, range(len(self.operations)), strict=True))
+        for scope in range(len(self.scopes) - 1, 0, -1):
+            if scope in last:
+                parent = self.parent(scope)
+                last[parent] = max(last.get(parent, -1), last[scope])
+        last.pop(0, None)
+        return last
 
     # --- source ----------------------------------------------------------------------------------------------------
 
