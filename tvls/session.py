@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import platform
+import re
 import sys
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -501,13 +502,14 @@ class Session:
     def node(self, params: t.NodeParams) -> t.NodeDetails:
         opened = self.tools.captures.get(params.capture_id)
         found = graph.details(opened.index, params.node, params.body, freshness=self._freshness(opened))
-        return msgspec.structs.replace(found.node, frames=[self._frame_info(opened, frame) for frame in found.frames])
+        frames = [self._frame_info(opened, frame) for frame in found.frames]
+        return msgspec.structs.replace(found.node, frames=frames, defined=self._defined(opened, params))
 
     def sources(self, params: t.NodeParams) -> t.SourcesResult:
         opened = self.tools.captures.get(params.capture_id)
         frames = graph.sources(opened.index, params.node, params.body)
         located = [self._frame_info(opened, frame) for frame in frames]
-        return t.SourcesResult(frames=located, freshness=self._freshness(opened))
+        return t.SourcesResult(frames=located, defined=self._defined(opened, params), freshness=self._freshness(opened))
 
     def nodes_at(self, params: t.NodesAtParams) -> t.NodesAtResult:
         path = to_path(params.text_document.uri)
@@ -658,6 +660,24 @@ class Session:
             line=frame["line"],
             location=self._location(opened, frame),
         )
+
+    def _defined(self, opened: OpenCapture, params: t.NodeParams) -> t.FrameInfo | None:
+        """The line of the class of a module, in the file of the frames of its methods."""
+        frame = graph.method_frame(opened.index, params.node, params.body)
+        if frame is None:
+            return None
+        if frame["workspace"]:
+            lines = opened.traced.texts.get(frame["path"], [])
+        else:
+            file = find_source(opened.origin.environment, frame["path"])
+            lines = ((file and self.tools.digests.text_or_none(file)) or "").splitlines()
+        name = frame["function"].split(".")[-2]
+        above = enumerate(lines[: frame["line"]], 1)
+        found = [at for at, line in above if re.match(rf"\s*class\s+{name}\b", line)]
+        if not found:
+            return None
+        place: Frame = {"path": frame["path"], "workspace": frame["workspace"], "function": name, "line": found[-1]}
+        return self._frame_info(opened, place)
 
     def _location(self, opened: OpenCapture, frame: Frame) -> t.Location | None:
         if not frame["workspace"]:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.lsp import profiles
 from tests.lsp.client import LspClient
+from tvls.uris import to_path
 
 pytestmark = pytest.mark.timeout(600)
 SLOW = 300.0
@@ -124,6 +125,18 @@ async def test_from_the_lens_to_the_graph_and_back(
         assert "float32[2, 16] · \u00d72 · measured · fresh" in hover["contents"]["value"]
         frames = (await ask(client, "tvls/graph/sources", **this, node=linear["id"]))["frames"]
         assert (frames[0]["path"], frames[0]["line"]) == ("model.py", CALL + 1)
+
+        # A module leads to the line that calls it, and to its class: of the workspace, and of a library.
+        for node, path, line in (
+            ("scope:MLP", "model.py", "class MLP(nn.Module):"),
+            ("scope:MLP/layers.0", "torch/nn/modules/linear.py", "class Linear(Module):"),
+        ):
+            defined = (await ask(client, "tvls/graph/node", **this, node=node))["defined"]
+            assert (await ask(client, "tvls/graph/sources", **this, node=node))["defined"] == defined
+            assert defined["path"] == path
+            text = to_path(defined["location"]["uri"]).read_text().splitlines()
+            assert text[defined["location"]["range"]["start"]["line"]] == line
+        assert "defined" not in await ask(client, "tvls/graph/node", **this, node=linear["id"])
 
         client.change(uri, MODEL.replace("torch.relu", "torch.tanh"))
         assert (await ask(client, "tvls/graph/info", **this))["freshness"] == "stale"

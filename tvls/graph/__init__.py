@@ -4,7 +4,7 @@ Pure functions over a `GraphIndex`: no files, no LSP.
 """
 
 from tvls.graph.compare import compare
-from tvls.graph.details import Details, details, sources
+from tvls.graph.details import Details, details, method_frame, sources
 from tvls.graph.folds import fold_details
 from tvls.graph.hints import Hint, hints
 from tvls.graph.hover import HoverText, hover
@@ -32,6 +32,7 @@ __all__ = [
     "hints",
     "hover",
     "load",
+    "method_frame",
     "nodes_at",
     "outline",
     "search",

@@ -101,6 +101,28 @@ def sources(index: GraphIndex, node: str, body: str | None = None) -> list[Frame
     return [*frames[first : first + 1], *frames[:first], *frames[first + 1 :]]
 
 
+def method_frame(index: GraphIndex, node: str, body: str | None = None) -> Frame | None:
+    """For a module, a frame in a method of its class; None where no frame tells of one, as for an inherited method."""
+    graph = index.graph(body)
+    scope = graph.scopes_by_node.get(node)
+    name = graph.scopes[scope].get("class") if scope is not None else None
+    operation = _any_operation(graph, scope) if scope is not None and name is not None else None
+    if operation is None or name is None:
+        return None
+    frames = (graph.frames[at] for at in graph.operations[operation]["frames"])
+    return next((frame for frame in frames if frame["function"].split(".")[-2:-1] == [name.rpartition(".")[2]]), None)
+
+
+def _any_operation(graph: Graph, scope: int) -> int | None:
+    pending = [~scope]
+    while pending:
+        child = pending.pop()
+        if child >= 0:
+            return child
+        pending += graph.children[~child]
+    return None
+
+
 def _frames_of(graph: Graph, node: str) -> list[int]:
     """Frames of any node of the graph. Raises `nodeNotFound`."""
     kind, _, key = node.partition(":")

@@ -35,8 +35,8 @@ class Port(NamedTuple):
 class Flow(NamedTuple):
     """What crosses the border of each scope: ordered sets of value indices. Scopes without an entry have none.
 
-    The root has no border; `state` and `constants` have entries for it all the same. Where nothing that a scope makes is
-    read outside of it, what its last operation made and nothing reads is its output: it was called for that.
+    The root has no border; `state` and `constants` have entries for it all the same. Where nothing that a scope makes
+    is read outside of it, what its last operation made and nothing reads is its output: it was called for that.
     """
 
     inputs: dict[int, dict[int, None]]

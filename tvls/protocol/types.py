@@ -417,12 +417,16 @@ class NodeDetails(Wire, frozen=True, kw_only=True):
     params: dict[str, Any] = {}
     scope_path: list[str] = []
     frames: list[FrameInfo] = []
+    defined: FrameInfo | None = None
+    """Of a module: where its class is written, if the file that its code ran from has it. `function` is the class."""
     freshness: Freshness
 
 
 class SourcesResult(Wire, frozen=True, kw_only=True):
     frames: list[FrameInfo]
     """Innermost workspace frame first, then the rest of the stack, innermost first."""
+    defined: FrameInfo | None = None
+    """As in `NodeDetails`."""
     freshness: Freshness
 
 

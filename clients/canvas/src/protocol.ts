@@ -771,6 +771,8 @@ export interface NodeDetails {
   params?: Record<string, unknown>;
   scopePath?: string[];
   frames?: FrameInfo[];
+  /** Of a module: where its class is written, if the file that its code ran from has it. `function` is the class. */
+  defined?: FrameInfo;
   freshness: "fresh" | "stale";
 }
 
@@ -1179,6 +1181,8 @@ export interface Source {
 export interface SourcesResult {
   /** Innermost workspace frame first, then the rest of the stack, innermost first. */
   frames: FrameInfo[];
+  /** As in `NodeDetails`. */
+  defined?: FrameInfo;
   freshness: "fresh" | "stale";
 }
 

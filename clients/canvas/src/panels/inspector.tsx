@@ -93,6 +93,11 @@ export function Inspector({ state, actions, goTo }: Props) {
             </Section>
           )}
           <Frames frames={details.frames ?? []} goTo={goTo} stale={details.freshness === "stale"} />
+          {details.defined && (
+            <Section title="Defined in">
+              <FrameList frames={[details.defined]} goTo={goTo} />
+            </Section>
+          )}
         </>
       )}
     </div>

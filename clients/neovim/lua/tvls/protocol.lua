@@ -417,6 +417,7 @@
 ---@field params? table<string, any>
 ---@field scopePath? string[]
 ---@field frames? tvls.FrameInfo[]
+---@field defined? tvls.FrameInfo Of a module: where its class is written, if the file that its code ran from has it. `function` is the class.
 ---@field freshness "fresh"|"stale"
 
 ---@class tvls.NodeHit
@@ -628,6 +629,7 @@
 
 ---@class tvls.SourcesResult
 ---@field frames tvls.FrameInfo[] Innermost workspace frame first, then the rest of the stack, innermost first.
+---@field defined? tvls.FrameInfo As in `NodeDetails`.
 ---@field freshness "fresh"|"stale"
 
 ---Why a capture is stale: each entry is one difference to the state that was traced.

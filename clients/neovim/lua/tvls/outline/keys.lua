@@ -48,7 +48,7 @@ function M.source(outline, all)
     local found = outline:ask('tvls/graph/sources', params) ---@type tvls.SourcesResult
     local frames = vim.tbl_filter(function(frame)
       return frame.location ~= nil
-    end, found.frames) ---@type tvls.FrameInfo[]
+    end, vim.list_extend(found.frames, all and { found.defined } or {})) ---@type tvls.FrameInfo[]
     local frame = frames[1] ---@type tvls.FrameInfo?
     if all and #frames > 1 then
       frame = task.select(frames, 'Go to:', function(item)
@@ -168,6 +168,8 @@ local function details_text(outline, body, details)
     end
   end
   section('Source', frames)
+  local defined = details.defined
+  section('Defined in', defined and { ('- %s:%d %s'):format(defined.path, defined.line, defined['function']) } or {})
   lines[#lines + 1] = ''
   lines[#lines + 1] = details.freshness
   return lines
