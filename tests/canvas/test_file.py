@@ -32,6 +32,9 @@ def test_a_graph_file_becomes_a_page(page: Page, tmp_path: Path) -> None:  # R14
     expect(page.locator("[data-badge=freshness]")).to_have_text("saved")
     expect(page.locator("[data-badge=evidence]")).to_have_text("inferred")
     expect(page.locator("[data-badge=coverage]")).to_have_text("partial: 2 opaque")
+    # Nothing is offered that only a server could do.
+    expect(page.get_by_role("button", name="Setup")).to_have_count(0)
+    expect(page.get_by_role("button", name="Refresh")).to_have_count(0)
     page.locator(".chip.body").first.click()
     expect(page.get_by_role("navigation", name="Bodies")).to_contain_text("not reported as executed")
     press(page, "Backspace")

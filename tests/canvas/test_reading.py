@@ -335,8 +335,8 @@ def test_what_a_train_step_returns_is_a_few_boxes(show: Callable[[str], Page]) -
 
 def operations(label: str) -> int:
     """Of a closed box, by what it says."""
-    found = re.search(r"([\d.]+)(K?) ops", label)
-    return int(float(found[1]) * (1000 if found[2] else 1)) if found else 0
+    found = re.search(r"(?:(\d+) \u00d7 )?([\d,]+) ops", label)
+    return int(found[1] or 1) * int(found[2].replace(",", "")) if found else 0
 
 
 def test_the_inspector_covers_nothing_of_a_graph_that_fits(show: Callable[[str], Page]) -> None:  # R29

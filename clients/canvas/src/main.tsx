@@ -97,12 +97,18 @@ async function start(root: HTMLElement): Promise<void> {
     );
   }
 
-  /** The right and the bottom of the picture that the inspector has, or will have when something is selected. */
-  function covered(state: State): [right: number, bottom: number] {
-    if (!state.inspector) return [0, 0];
+  /**
+   * The right and the bottom of the picture that the inspector has, or will have when something is selected; and the top
+   * that a failure stands over. Other banners come and go too fast for anything to make room.
+   */
+  function covered(state: State): [right: number, bottom: number, top: number] {
+    const failure = root.querySelector(".canvas-frame > details.banner > summary")?.getBoundingClientRect();
+    const frame = root.querySelector(".canvas-frame")?.getBoundingClientRect();
+    const top = failure && frame ? failure.bottom - frame.top : 0;
+    if (!state.inspector) return [0, 0, top];
     const aside = root.querySelector("aside")?.getBoundingClientRect();
-    if (window.innerWidth > NARROW) return [aside?.width ?? INSPECTOR_WIDTH, 0];
-    return [0, aside?.height ?? 0];
+    if (window.innerWidth > NARROW) return [aside?.width ?? INSPECTOR_WIDTH, 0, top];
+    return [0, aside?.height ?? 0, top];
   }
 
   function fitAll(): void {
@@ -115,10 +121,10 @@ async function start(root: HTMLElement): Promise<void> {
     for (const node of state.shown?.nodes ?? []) {
       if (node.noise && state.noise[node.noise] === "dim") dimmed.add(node.id);
     }
-    const hit = state.search.hits[state.search.at];
+    const body = state.shown?.bodies.at(-1)?.id;
     return {
       selected: state.selected,
-      hits: new Set(hit ? [hit.node] : []),
+      hits: new Set(state.search.hits.filter((hit) => hit.body === body).map((hit) => hit.node)),
       marked: state.marked,
       changed: state.changed,
       dimmed,

@@ -157,10 +157,10 @@ function subtitleText(node: p.Node): string {
   if (className && className !== node.label) parts.push(shorten(className, CLASS_LENGTH));
   else if (node.scopeKind && node.scopeKind !== "module") parts.push(node.scopeKind);
   const fold = node.expanded ? undefined : node.fold;
-  const operations = fold ? fold.operations : node.operations;
-  if (operations !== undefined) parts.push(plural(operations, "op"));
+  const times = fold ? `${fold.count} × ` : "";
+  if (node.operations !== undefined) parts.push(times + plural(node.operations, "op"));
   const parameters = (fold ?? node).costs?.parameters;
-  if (parameters) parts.push(`${countText(parameters)} params`);
+  if (parameters) parts.push(`${countText(parameters)} params${fold ? " in all" : ""}`);
   return parts.join(" · ");
 }
 

@@ -104,9 +104,12 @@ export function opaqueType(value: unknown): string | undefined {
   return keys.length === 1 && typeof name === "string" ? name : undefined;
 }
 
+/** Role of a body that tells the operators which ran below a function of PyTorch. */
+export const RAN = "aten";
+
 /** What a body stands for. PyTorch's are of a run; of others nothing tells whether, or how often, they ran. */
 export function bodyText(role: string): { what: string; ran: string } {
-  if (role === "aten") return { what: "what it is made of", ran: "as it ran" };
+  if (role === RAN) return { what: "what it is made of", ran: "as it ran" };
   const what = role.startsWith("branch")
     ? "one branch"
     : role.startsWith("cond")

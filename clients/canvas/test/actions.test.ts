@@ -74,6 +74,57 @@ test("search walks its hits, and opens what hides them", async () => {
   expect(store.get().search.at).toBe(5);
 });
 
+test("Enter right after the last letter goes to the first hit of what was typed", async () => {
+  const { store, actions, calls } = await canvas("tower");
+  actions.search("dot_genera");
+  actions.search("dot_general");
+  await actions.walkHits(1);
+  const { selected, shown, said } = store.get();
+  expect(shown?.picture.boxes.get(selected as string)?.node.label).toBe("dot_general");
+  expect(said).toBe("Hit 1 of 6.");
+  const asked = calls.filter((call) => call.method === "tvls/graph/search").map((call) => call.params.query);
+  expect(asked).toEqual(["dot_general"]);
+});
+
+test("what is said is of the view that is shown", async () => {
+  const { store, actions } = await canvas("tower");
+  const stem = labelled(store, "stem");
+  await actions.toggle(stem);
+  expect(store.get().said).toBe("stem opened: 3 nodes inside.");
+  await actions.expandAll();
+  expect(store.get().said).toMatch(/^\d+ scopes? opened\.$/);
+  await actions.toggle(stem);
+  expect(store.get().said).toBe("stem closed.");
+  await actions.find({ node: "op:Tower/stem/add.0", scopes: [stem] });
+  expect(store.get().said).toBe("");
+  await actions.collapseAll();
+  expect(store.get().said).toBe("All closed.");
+});
+
+test("what was measured is measured again after an edit, and not of another profile", async () => {
+  const reasons = { output_bytes: "x", storage_aliases: "x", activation_statistics: "x" };
+  const asked: unknown[] = [];
+  const { store, actions } = await canvas("tower", (host) => ({
+    ...host,
+    request: async (method, params, signal) => {
+      if (method !== "tvls/graph/open") return host.request(method, params, signal);
+      const measure = (params as p.OpenParams).measure ?? [];
+      asked.push(measure);
+      const { capture } = await host.request("tvls/canvas/attach", { page: "" });
+      const unavailable = Object.fromEntries(
+        Object.entries(reasons).filter(([what]) => !measure.includes(what as never)),
+      );
+      return { capture: { ...capture, unavailable } } as never;
+    },
+  }));
+  store.set({ capture: { ...(store.get().capture as p.CaptureInfo), unavailable: reasons } });
+  await actions.open();
+  await actions.open({ measure: ["output_bytes"] });
+  await actions.open({ refresh: true });
+  await actions.openProfile("another");
+  expect(asked).toEqual([[], ["output_bytes"], ["output_bytes"], []]);
+});
+
 test("a node in another instance of a fold is found by its id", async () => {
   const { store, actions } = await canvas("tower");
   expect(await actions.findById("op:Tower/blocks_2/Dense_0/dot_general.0")).toBe(true);

@@ -55,7 +55,11 @@ test("a folded box names its range and how many it stands for", () => {
   const box = picture([{ id: "s", kind: "scope", label: "layers_0", operations: 79, fold }], [], estimate).boxes.get(
     "s",
   );
-  expect(box).toMatchObject({ title: "layers_0 … layers_31", times: 32, subtitle: "2,528 ops · 6.00M params" });
+  expect(box).toMatchObject({
+    title: "layers_0 … layers_31",
+    times: 32,
+    subtitle: "32 × 79 ops · 6.00M params in all",
+  });
 });
 
 test("a box has room for its widest text", () => {

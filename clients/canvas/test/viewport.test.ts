@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { curve } from "../src/render/curve";
-import { firstLook, fitAll, LEGIBLE_ZOOM, reveal, seen, zoomAt } from "../src/render/viewport";
+import { aside, firstLook, fitAll, LEGIBLE_ZOOM, reveal, seen, zoomAt } from "../src/render/viewport";
 
 const screen = { width: 1000, height: 600 };
 
@@ -69,6 +69,17 @@ test("revealing moves no farther than needed", () => {
   const moved = reveal(view, { x: 2000, y: 300, width: 50, height: 20 }, screen);
   expect(moved.y).toBe(0);
   expect(2050 + moved.x).toBeLessThanOrEqual(screen.width);
+});
+
+test("what was opened steps aside from what covers the right, as far as it fits", () => {
+  const free = { width: 660, height: 600 };
+  const content = { width: 600, height: 4000 };
+  const view = { x: 200, y: -300, k: 1 };
+  const opened = { x: 100, y: 320, width: 450, height: 900 };
+  expect(aside(view, opened, content, free)).toEqual({ x: 36, y: -300, k: 1 });
+  expect(aside({ ...view, x: 30 }, opened, content, free)).toEqual({ ...view, x: 30 });
+  // What is wider than the room stays under the pointer.
+  expect(aside(view, { ...opened, width: 900 }, { ...content, width: 2000 }, free)).toEqual(view);
 });
 
 test("what is seen is the screen in the world's terms", () => {

@@ -3,7 +3,7 @@ import { type Host, HostLost, RequestError } from "../host";
 import type { Measure } from "../measure";
 import type * as p from "../protocol";
 import type { Overlay, State, Store } from "../state";
-import { type Measurement, plural } from "../text";
+import { type Measurement, measured, plural } from "../text";
 import { describe, REQUEST_CANCELLED } from "../trouble";
 import { createFinding, type Finding } from "./find";
 import { createSelection, type Selection } from "./look";
@@ -32,6 +32,12 @@ export interface Actions extends Omit<Views, "refresh">, Omit<Selection, "look">
 /** Traces that took longer are not repeated at every save. */
 const FOLLOWED_MS = 10_000;
 const MARK_MS = 6000;
+
+/** What was asked for once is measured again, as long as the page is of the same target. */
+function measuredBefore(what: p.OpenParams, before: p.CaptureInfo | undefined): Measurement[] {
+  const same = before && [undefined, before.name].includes(what.target?.name);
+  return same && [undefined, before.profile].includes(what.profile) ? measured(before) : [];
+}
 
 export function createActions(host: Host, store: Store, measure: Measure): Actions {
   const requests = newest<"open">();
@@ -72,7 +78,8 @@ export function createActions(host: Host, store: Store, measure: Measure): Actio
     try {
       const params: p.OpenParams = { ...what, workDoneToken: token };
       if (options.refresh) params.refresh = true;
-      if (options.measure) params.measure = options.measure;
+      const measure = options.measure ?? measuredBefore(what, get().capture);
+      if (measure.length) params.measure = measure;
       // The first one may have waited for a Python with the libraries to start: it tells nothing of the next.
       const first = get().capture === undefined;
       const began = performance.now();

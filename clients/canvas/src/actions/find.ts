@@ -37,6 +37,8 @@ export function createFinding(host: Host, store: Store, need: FindingNeeds): Fin
   const { failed: fail, select } = need;
   const refreshView = need.views.refresh;
   let searchTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Asks at once for what the pause would wait for, and waits for the hits of what is typed now. */
+  let hurry: () => Promise<void> = async () => {};
 
   async function find(hit: Whereabouts): Promise<boolean> {
     const { shown } = get();
@@ -122,7 +124,13 @@ export function createFinding(host: Host, store: Store, need: FindingNeeds): Fin
       return;
     }
     store.set({ search: { ...get().search, query, running: true } });
-    searchTimer = setTimeout(() => void run(), SEARCH_PAUSE_MS);
+    let answer: Promise<void> | undefined;
+    hurry = () => {
+      clearTimeout(searchTimer);
+      answer ??= run();
+      return answer;
+    };
+    searchTimer = setTimeout(() => void hurry(), SEARCH_PAUSE_MS);
     const run = async () => {
       const control = requests.begin("search");
       try {
@@ -144,13 +152,18 @@ export function createFinding(host: Host, store: Store, need: FindingNeeds): Fin
   }
 
   async function walkHits(by: number): Promise<void> {
+    if (get().search.running) {
+      const { query } = get().search;
+      await hurry();
+      if (get().search.query !== query) return;
+    }
     const { hits, at } = get().search;
     if (hits.length === 0) return;
     const next = at < 0 && by < 0 ? hits.length - 1 : (at + by + hits.length) % hits.length;
     const hit = hits[next];
     if (!hit) return;
     store.set({ search: { ...get().search, at: next } });
-    await find(hit);
+    if (await find(hit)) store.set({ said: `Hit ${next + 1} of ${get().search.total}.` });
   }
 
   return { find, findById, search, walkHits };

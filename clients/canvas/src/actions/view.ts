@@ -98,7 +98,9 @@ export function createViews(host: Host, store: Store, measure: Measure, need: Vi
       }
       if (signal.aborted) return false;
       const shown = compose(capture.captureId, bodies, answer, options.anchor);
-      store.set({ ...change, capture: { ...capture, freshness: answer.freshness }, shown, trouble: undefined });
+      // What was said of the view before is no news of this one.
+      const told = { capture: { ...capture, freshness: answer.freshness }, shown, trouble: undefined, said: "" };
+      store.set({ ...change, ...told });
       return true;
     } catch (error) {
       if (signal.aborted) return false;
@@ -151,11 +153,13 @@ export function createViews(host: Host, store: Store, measure: Measure, need: Vi
   async function expandAll(): Promise<void> {
     const { shown, selected } = get();
     const closed = shown?.nodes.filter((node) => node.kind === "scope" && !node.expanded).map((node) => node.id) ?? [];
-    await refreshView({ change: withScopes(new Set([...scopes(), ...closed])), anchor: selected });
+    if (!(await refreshView({ change: withScopes(new Set([...scopes(), ...closed])), anchor: selected }))) return;
+    store.set({ said: closed.length ? `${plural(closed.length, "scope")} opened.` : "All that is visible is open." });
   }
 
   async function collapseAll(): Promise<void> {
-    await refreshView({ change: withScopes(new Set()), anchor: undefined });
+    if (!(await refreshView({ change: withScopes(new Set()), anchor: undefined }))) return;
+    store.set({ said: "All closed." });
     const { shown, selected } = get();
     if (selected && !shown?.picture.boxes.has(selected)) select(undefined);
   }

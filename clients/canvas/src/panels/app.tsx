@@ -70,7 +70,7 @@ export function App(props: AppProps) {
           exportAs={props.exportAs}
           exports={props.exports}
           help={() => store.set({ help: true })}
-          setup={state.open && (() => store.set({ editing: !state.editing }))}
+          setup={state.saved ? undefined : state.open && (() => store.set({ editing: !state.editing }))}
         />
       )}
       <main>

@@ -94,23 +94,19 @@ function Measurements({ capture, measure }: { capture: p.CaptureInfo; measure: (
   const taken = measured(capture);
   return (
     <Badge name="measurements" text={taken.length ? `${taken.length} measured` : "measure…"} tone="quiet">
-      <table>
-        <tbody>
-          {MEASUREMENTS.map(([what, name]) => (
-            <tr key={what}>
-              <th scope="row">{name}</th>
-              <td>{capture.unavailable?.[what] ?? "Measured: with the results of each operation."}</td>
-              <td>
-                {capture.evidence === "measured" && !taken.includes(what) && (
-                  <button type="button" aria-label={`Measure ${name}`} onClick={() => measure([...taken, what])}>
-                    Measure
-                  </button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <ul class="plain measurements">
+        {MEASUREMENTS.map(([what, name]) => (
+          <li key={what}>
+            <strong>{name}</strong>
+            {capture.evidence === "measured" && !taken.includes(what) && (
+              <button type="button" aria-label={`Measure ${name}`} onClick={() => measure([...taken, what])}>
+                Measure
+              </button>
+            )}
+            <p>{capture.unavailable?.[what] ?? "Measured: with the results of each operation."}</p>
+          </li>
+        ))}
+      </ul>
     </Badge>
   );
 }

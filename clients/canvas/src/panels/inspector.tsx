@@ -5,7 +5,17 @@ import { USES_LISTED } from "../actions/look";
 import { documentation } from "../documentation";
 import type * as p from "../protocol";
 import type { State } from "../state";
-import { bodyText, countText, lastPart, longTypeText, measuredTexts, opaqueType, paramText, plural } from "../text";
+import {
+  bodyText,
+  countText,
+  lastPart,
+  longTypeText,
+  measuredTexts,
+  opaqueType,
+  paramText,
+  plural,
+  RAN,
+} from "../text";
 import { CostRows } from "./badges";
 
 interface Props {
@@ -81,7 +91,10 @@ export function Inspector({ state, actions, goTo }: Props) {
           <Results results={details.results ?? []} actions={actions} state={state} />
           <Values title="Parameters and state" values={node.state ?? []} total={node.stateTotal} />
           <Values title="Constants" values={node.constants ?? []} total={node.constantsTotal} />
-          <Params params={details.params ?? {}} />
+          <Params
+            title={state.capture?.framework === "torch" ? "Other arguments" : "Parameters of the primitive"}
+            params={details.params ?? {}}
+          />
           {node.costs && (
             <Section title="Costs, derived from shapes">
               <CostRows costs={node.costs} />
@@ -105,8 +118,9 @@ export function Inspector({ state, actions, goTo }: Props) {
 }
 
 function kindText(node: p.Node): string {
-  if (node.kind !== "scope") return node.bodies?.length || node.opaque ? "boundary" : node.kind;
-  return node.scopeKind ?? "scope";
+  if (node.kind === "scope") return node.scopeKind ?? "scope";
+  if (node.bodies?.length && node.bodies.every((body) => body.role === RAN)) return "function";
+  return node.bodies?.length || node.opaque ? "boundary" : node.kind;
 }
 
 function Section({ title, children }: { title: string; children: ComponentChildren }) {
@@ -275,11 +289,11 @@ function Values({ title, values, total }: { title: string; values: p.ValueInfo[]
 
 const LONG = 60;
 
-function Params({ params }: { params: Record<string, unknown> }) {
+function Params({ title, params }: { title: string; params: Record<string, unknown> }) {
   const entries = Object.entries(params);
   if (entries.length === 0) return null;
   return (
-    <Section title="Parameters of the primitive">
+    <Section title={title}>
       <dl class="params">
         {entries.map(([name, value]) => {
           const text = paramText(value);

@@ -1,6 +1,9 @@
 import type { Actions } from "../actions/actions";
 import type { State } from "../state";
 
+const JAX = "dot_general · layers_0/attn · [*, 64] · model.py:12 · kernel";
+const TORCH = "linear · layers.0.attn · [*, 64] · model.py:12 · weight";
+
 export function SearchBox({ state, actions }: { state: State; actions: Actions }) {
   const { query, hits, total, at, running } = state.search;
   const count = !query.trim()
@@ -18,8 +21,8 @@ export function SearchBox({ state, actions }: { state: State; actions: Actions }
         id="search"
         type="search"
         placeholder="Search   /"
-        aria-label="Search: primitive, module path, shape, source line or parameter name"
-        title="dot_general · layers_0/attn · [*, 64] · model.py:12 · kernel"
+        aria-label="Search: operation, module path, shape, source line or parameter name"
+        title={state.capture?.framework === "torch" ? TORCH : JAX}
         autocomplete="off"
         spellcheck={false}
         value={query}

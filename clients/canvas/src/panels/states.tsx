@@ -288,7 +288,7 @@ export function Banner({ state, actions, goTo }: { state: State; actions: Action
       </details>
     );
   }
-  if (capture?.freshness === "stale") {
+  if (capture?.freshness === "stale" && !state.saved) {
     return (
       <div class="banner stale">
         <strong>Stale.</strong> The source changed since this was traced.

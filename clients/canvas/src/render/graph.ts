@@ -7,6 +7,7 @@ import { bounds, curve } from "./curve";
 import { listen } from "./gestures";
 import { make } from "./svg";
 import {
+  aside,
   contains,
   firstLook,
   fitAll,
@@ -51,14 +52,19 @@ export interface GraphView {
   zoom(factor: number): void;
   pan(dx: number, dy: number): void;
   reveal(id: string): void;
-  /** What covers the picture at its right and its bottom, or will: nothing is revealed or fitted under it. */
-  cover(right: number, bottom: number): void;
+  /**
+   * What covers the picture at its right and its bottom, or will, and at its top: nothing is revealed or fitted under it.
+   * The beginning of a graph steps aside from what comes at the top, and back when that goes.
+   */
+  cover(right: number, bottom: number, top: number): void;
   /** Draws everything, near the screen or not, at its own size, until `restore`. */
   whole(): SVGSVGElement;
   restore(): void;
 }
 
 const MARGIN = 0.6;
+/** Between what covers the top and the beginning of a graph. */
+const MARGIN_BELOW = 12;
 /** Below these zooms, boxes have no text at all, and only titles. */
 const FAR = 0.16;
 const MIDDLE = 0.42;
@@ -115,7 +121,8 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
   let drawnZoom = 1;
   let frame = 0;
   let screen: Size = { width: 0, height: 0 };
-  let covered = { right: 0, bottom: 0 };
+  let covered = { right: 0, bottom: 0, top: 0 };
+  let stepped = 0;
   let counter = 0;
   const boxes = new Map<string, Drawn>();
   const lines = new Map<string, Drawn & { label: SVGTextElement | undefined }>();
@@ -321,9 +328,11 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
     }
     const same = before && before.bodies.at(-1)?.id === next.bodies.at(-1)?.id ? keep(before, next, anchor) : undefined;
     if (same) {
-      viewport = same;
+      const opened = anchor === undefined ? undefined : next.layout.boxes.get(anchor);
+      viewport = opened ? aside(same, opened, next.layout, free()) : same;
     } else {
-      viewport = firstLook(next.layout, screen, largest(next), free());
+      stepped = 0;
+      viewport = lowered(firstLook(next.layout, below(), largest(next), free()));
       callbacks.zoomed(viewport.k);
     }
     drawnArea = undefined;
@@ -332,7 +341,16 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
 
   /** What nothing covers. */
   function free(): Size {
-    return { width: screen.width - covered.right, height: screen.height - covered.bottom };
+    return { width: screen.width - covered.right, height: below().height - covered.bottom };
+  }
+
+  /** The screen below what covers its top; `lowered` leads from places in it to those of the screen. */
+  function below(): Size {
+    return { width: screen.width, height: screen.height - covered.top };
+  }
+
+  function lowered(view: Viewport, by = covered.top): Viewport {
+    return { ...view, y: view.y + by };
   }
 
   /** The viewport in which the anchor, or else what was nearest to the middle, stays where it was. */
@@ -412,22 +430,29 @@ export function createGraphView(parent: HTMLElement, callbacks: Callbacks): Grap
     },
     fit() {
       measureScreen(); // the window may have another size since the last frame
-      if (shown) move(fitAll(shown.layout, screen, free()));
+      stepped = 0;
+      if (shown) move(lowered(fitAll(shown.layout, below(), free())));
     },
     readable() {
       if (!shown) return;
       const chosen = decoration.selected ?? nearMiddle(shown, (id) => !shown?.picture.boxes.get(id)?.expanded);
       const rect = chosen && shown.layout.boxes.get(chosen);
-      if (rect) move(readable(rect, free()));
+      if (rect) move(lowered(readable(rect, free())));
     },
     zoom: (factor) => move(zoomAt(viewport, screen.width / 2, screen.height / 2, factor)),
     pan: (dx, dy) => move({ ...viewport, x: viewport.x + dx, y: viewport.y + dy }),
     reveal(id) {
       const rect = shown?.layout.boxes.get(id);
-      if (rect) move(reveal(viewport, rect, free()));
+      if (rect) move(lowered(reveal(lowered(viewport, -covered.top), rect, free())));
     },
-    cover(right, bottom) {
-      covered = { right, bottom };
+    cover(right, bottom, top) {
+      const before = covered.top;
+      covered = { right, bottom, top };
+      if (!shown || top === before) return;
+      const beginning = viewport.y - stepped;
+      const step = top > 0 && beginning >= 0 ? Math.max(0, top + MARGIN_BELOW - beginning) : 0;
+      if (step !== stepped) move({ ...viewport, y: beginning + step });
+      stepped = step;
     },
     whole() {
       svg.dataset.detail = "near";

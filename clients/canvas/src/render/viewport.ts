@@ -90,6 +90,16 @@ export function reveal(view: Viewport, box: Rect, screen: Size): Viewport {
   return { k, x: along(view.x, box.x, box.width, screen.width), y: along(view.y, box.y, box.height, screen.height) };
 }
 
+/** Moved sidewards, no farther than needed for `box`, and then the whole `content`, to be in the free width, if they fit. */
+export function aside(view: Viewport, box: Rect, content: Size, free: Size): Viewport {
+  const into = (position: number, start: number, length: number): number => {
+    const low = MARGIN - start * view.k;
+    const high = free.width - MARGIN - (start + length) * view.k;
+    return high < low ? position : Math.min(high, Math.max(low, position));
+  };
+  return { ...view, x: into(into(view.x, box.x, box.width), 0, content.width) };
+}
+
 /** The part of the world that is on the screen, grown by `margin` of its size on each side. */
 export function seen(view: Viewport, screen: Size, margin: number): Rect {
   const width = screen.width / view.k;
