@@ -48,6 +48,15 @@ def test_operators_and_measurements_on_request(nvim_path: str, tmp_path: Path, t
         assert "from linear in up" in details
         assert "op:" not in details
 
+        # What was asked for once is measured again after an edit.
+        nvim.command("fclose")
+        nvim.command("wincmd p")
+        nvim.goto("nn.Linear(4, 8)")
+        nvim.nvim.current.line = nvim.line().replace("8", "9")
+        nvim.command("silent write")
+        nvim.wait_outline("result  f32[2,9]")
+        assert "measured on request: activation statistics" in nvim.outline()
+
 
 LAYERS = """\
 import torch

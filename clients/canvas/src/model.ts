@@ -3,7 +3,7 @@
 import type { LayoutEdge, LayoutNode } from "./layout";
 import type { Measure } from "./measure";
 import type * as p from "./protocol";
-import { countText, lastPart, plural, shorten, typeText } from "./text";
+import { countText, lastPart, plural, RAN, shorten, typeText } from "./text";
 
 export type BoxKind = "operation" | "boundary" | "scope" | "input" | "output" | "constant";
 
@@ -136,8 +136,14 @@ export function isGroup(node: p.Node): boolean {
   return node.kind === "scope" || node.leaves !== undefined;
 }
 
+/** A function of PyTorch whose bodies tell the operators that ran below it: nothing about it is closed, as of a boundary. */
+export function isFunction(node: p.Node): boolean {
+  return Boolean(node.bodies?.length && node.bodies.every((body) => body.role === RAN));
+}
+
 function boxKind(node: p.Node): BoxKind {
   if (node.kind !== "operation") return node.kind;
+  if (isFunction(node)) return "operation";
   return node.opaque || node.bodies?.length ? "boundary" : "operation";
 }
 

@@ -24,6 +24,14 @@ test("a boundary offers its bodies", () => {
   expect(box?.chips[0]).toMatchObject({ kind: "body", body: "b1" });
 });
 
+test("a function with the operators that ran below it is an operation, and no boundary", () => {
+  const body = (role: string): p.BodyInfo => ({ id: "b", role, label: "linear: operators that ran", operations: 2 });
+  const kind = (node: p.Node) => picture([node], [], estimate).boxes.get(node.id)?.kind;
+  expect(kind({ ...operation("a"), bodies: [body("aten")] })).toBe("operation");
+  expect(kind({ ...operation("a"), bodies: [body("body")] })).toBe("boundary");
+  expect(kind({ ...operation("a"), opaque: "opaque_kernel" })).toBe("boundary");
+});
+
 test("one line joins two boxes, whatever flows between them", () => {
   const nodes = [operation("a"), operation("b")];
   const edge = (argument: number, shape: number[]): p.Edge => ({

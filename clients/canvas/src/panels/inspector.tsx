@@ -3,19 +3,10 @@ import type { ComponentChildren } from "preact";
 import type { Actions } from "../actions/actions";
 import { USES_LISTED } from "../actions/look";
 import { documentation } from "../documentation";
+import { isFunction } from "../model";
 import type * as p from "../protocol";
 import type { State } from "../state";
-import {
-  bodyText,
-  countText,
-  lastPart,
-  longTypeText,
-  measuredTexts,
-  opaqueType,
-  paramText,
-  plural,
-  RAN,
-} from "../text";
+import { bodyText, countText, lastPart, longTypeText, measuredTexts, opaqueType, paramText, plural } from "../text";
 import { CostRows } from "./badges";
 
 interface Props {
@@ -119,7 +110,7 @@ export function Inspector({ state, actions, goTo }: Props) {
 
 function kindText(node: p.Node): string {
   if (node.kind === "scope") return node.scopeKind ?? "scope";
-  if (node.bodies?.length && node.bodies.every((body) => body.role === RAN)) return "function";
+  if (isFunction(node)) return "function";
   return node.bodies?.length || node.opaque ? "boundary" : node.kind;
 }
 

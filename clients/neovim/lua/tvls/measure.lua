@@ -10,20 +10,17 @@ M.words = { 'output_bytes', 'storage_aliases', 'activation_statistics' }
 
 ---@param word tvls.Measurement|string
 ---@return string
-local function in_words(word)
+function M.in_words(word)
   return (tostring(word):gsub('_', ' '))
 end
 
 ---@param capture tvls.CaptureInfo
----@return string[] words of what was measured on request
+---@return tvls.Measurement[] what was measured on request
 function M.measured(capture)
   local costs = capture.unavailable or {}
-  return vim.tbl_map(
-    in_words,
-    vim.tbl_filter(function(known)
-      return capture.framework == 'torch' and costs[known] == nil
-    end, M.words)
-  )
+  return vim.tbl_filter(function(known)
+    return capture.framework == 'torch' and costs[known] == nil
+  end, M.words)
 end
 
 ---What was measured of a value, one line each.
@@ -80,17 +77,15 @@ function M.run(word)
   end
   if not word then
     word = task.select(missing, 'Measure:', function(known)
-      return ('%s: %s'):format(in_words(known), costs[known])
+      return ('%s: %s'):format(M.in_words(known), costs[known])
     end)
     if not word then
       return task.cancel()
     end
   end
-  local measure = vim.tbl_filter(function(known)
-    return known == word or costs[known] == nil
-  end, M.words)
+  local measure = vim.list_extend(M.measured(info), { word })
   require('tvls.open').show(outline:client(), outline.wanted, { measure = measure })
-  task.notify(('Measured: %s. K on an operation shows it.'):format(in_words(tostring(word))))
+  task.notify(('Measured: %s. K on an operation shows it.'):format(M.in_words(tostring(word))))
 end
 
 return M

@@ -174,11 +174,13 @@ function Outline:compare_with(before)
   return result
 end
 
----Opens again. With `quiet`, a failure becomes a line of the header instead of a message.
+---Opens again, and measures again what was measured. With `quiet`, a failure becomes a line of the header instead of a message.
 ---@async
 ---@param options tvls.OpenOptions
 function Outline:reopen(options)
   local open = require('tvls.open')
+  local measured = require('tvls.measure').measured(self.capture)
+  options = vim.tbl_extend('force', options, { measure = #measured > 0 and measured or nil })
   local ok, result = pcall(open.open, self:client(), vim.deepcopy(self.wanted), options)
   if ok then
     self:take(result.capture)

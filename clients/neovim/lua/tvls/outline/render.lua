@@ -137,7 +137,8 @@ function M.header(outline)
       operations(capture.operations)
     ),
   }
-  local measured = require('tvls.measure').measured(capture)
+  local measure = require('tvls.measure')
+  local measured = vim.tbl_map(measure.in_words, measure.measured(capture))
   if #measured > 0 then
     lines[#lines + 1] = 'measured on request: ' .. table.concat(measured, ', ') .. '; K shows it'
   end
