@@ -39,7 +39,7 @@ def expected() -> set[str]:
 
 
 @pytest.mark.timeout(400)  # the canvas may have to be built
-def test_a_wheel_holds_the_whole_program(tmp_path: Path) -> None:  # R40
+def test_a_wheel_holds_the_whole_program(tmp_path: Path) -> None:
     built = build("wheel", REPOSITORY, tmp_path)
     assert built.returncode == 0, built.stderr
     (wheel,) = tmp_path.glob("tvls-*.whl")
@@ -48,7 +48,7 @@ def test_a_wheel_holds_the_whole_program(tmp_path: Path) -> None:  # R40
 
 
 @pytest.mark.timeout(400)
-def test_a_source_distribution_needs_no_node(tmp_path: Path) -> None:  # R40
+def test_a_source_distribution_needs_no_node(tmp_path: Path) -> None:
     built = build("sdist", REPOSITORY, tmp_path)
     assert built.returncode == 0, built.stderr
     (archive,) = tmp_path.glob("tvls-*.tar.gz")

@@ -150,7 +150,7 @@ async def test_constructors_named_tuples_and_flax_structures(analysis: Analysis,
     assert found["step"].parameters[1].names == {}
 
 
-async def test_what_another_file_says_now_counts(analysis: Analysis, tmp_path: Path) -> None:  # R5
+async def test_what_another_file_says_now_counts(analysis: Analysis, tmp_path: Path) -> None:  # R10
     await targets(analysis, tmp_path)
     (tmp_path / "kinds.py").write_text((tmp_path / "kinds.py").read_text().replace("RELU = 2", "RELU = SILU = 2"))
     again = {t.name: t for t in (await analysis.targets(tmp_path / "model.py", roots=[tmp_path])).targets}

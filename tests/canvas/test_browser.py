@@ -30,7 +30,7 @@ def canvas(page: Page, fresh_daemon: Daemon) -> Iterator[Page]:
     yield page
 
 
-def test_the_page_works_under_its_own_policy(canvas: Page, fresh_daemon: Daemon) -> None:  # R26
+def test_the_page_works_under_its_own_policy(canvas: Page, fresh_daemon: Daemon) -> None:
     assert canvas.url == f"http://{fresh_daemon.host}{fresh_daemon.path}"  # without the secret
     canvas.reload()
     expect(canvas.locator("body")).to_contain_text("net")
@@ -38,7 +38,7 @@ def test_the_page_works_under_its_own_policy(canvas: Page, fresh_daemon: Daemon)
     assert canvas.evaluate("document.referrer") == ""
 
 
-def test_nothing_foreign_runs_in_the_page(canvas: Page) -> None:  # R26
+def test_nothing_foreign_runs_in_the_page(canvas: Page) -> None:
     ran = canvas.evaluate(
         """async () => {
           const ran = [];
@@ -59,7 +59,7 @@ def test_nothing_foreign_runs_in_the_page(canvas: Page) -> None:  # R26
     assert {"script-src", "connect-src"} <= {name.removesuffix("-elem") for name in canvas.evaluate("violations")}
 
 
-def test_an_address_that_someone_else_sees(canvas: Page, fresh_daemon: Daemon, browser: Browser) -> None:  # R26
+def test_an_address_that_someone_else_sees(canvas: Page, fresh_daemon: Daemon, browser: Browser) -> None:
     """The secret is used up, and the cookie is in the first browser alone."""
     with browser.new_context() as stranger:
         page = stranger.new_page()
@@ -69,7 +69,7 @@ def test_an_address_that_someone_else_sees(canvas: Page, fresh_daemon: Daemon, b
         expect(page.get_by_role("heading")).to_contain_text("does not count any more")
 
 
-def test_another_site_in_the_same_browser(canvas: Page, fresh_daemon: Daemon, tmp_path: Path) -> None:  # R26
+def test_another_site_in_the_same_browser(canvas: Page, fresh_daemon: Daemon, tmp_path: Path) -> None:
     """It has the browser's cookies for this machine at hand, and gets neither data, frame nor script."""
     other = canvas.context.new_page()
     other.route("http://evil.example/", lambda route: route.fulfill(body="<p>evil</p>", content_type="text/html"))
@@ -109,7 +109,7 @@ def test_another_site_in_the_same_browser(canvas: Page, fresh_daemon: Daemon, tm
 
 def test_a_name_that_was_bent_to_this_machine(
     browser_type: BrowserType, browser_type_launch_args: dict[str, object], fresh_daemon: Daemon
-) -> None:  # R26
+) -> None:
     arguments = [*browser_type_launch_args["args"], "--host-resolver-rules=MAP evil.example 127.0.0.1"]  # type: ignore[misc]
     bent = browser_type.launch(**{**browser_type_launch_args, "args": arguments})  # type: ignore[arg-type]
     try:

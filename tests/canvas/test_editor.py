@@ -65,7 +65,7 @@ def place(tmp_path: Path, models_python: str) -> Place:
     return Place(tmp_path, models_python)
 
 
-async def test_from_the_lens_to_the_source_and_back(place: Place) -> None:  # R26, R34
+async def test_from_the_lens_to_the_source_and_back(place: Place) -> None:  # R26, R28
     async with place.editor() as client:
         uri = client.open(place.model)
         async with Page.visit(await place.open(client)) as page:
@@ -360,7 +360,7 @@ async def test_one_page_for_a_target(place: Place) -> None:  # R28
         assert again != address
 
 
-async def test_a_page_cannot_get_trust(place: Place) -> None:  # R4, R26
+async def test_a_page_cannot_get_trust(place: Place) -> None:  # R4
     """After trust is withdrawn a page gets the error, and the editor no question."""
     async with place.editor(profiles.VSCODE, "Visual Studio Code") as client:
         client.open(place.model)
@@ -374,7 +374,7 @@ async def test_a_page_cannot_get_trust(place: Place) -> None:  # R4, R26
             assert (await page.request("tvls/trust/get", {"folder": place.folder.as_uri()}))["trusted"] is False
 
 
-async def test_missing_values_are_asked_for_in_the_page(place: Place) -> None:  # R9
+async def test_missing_values_are_asked_for_in_the_page(place: Place) -> None:  # R10
     place.setup.unlink()
     async with place.editor() as client:
         argument = {"uri": place.model.as_uri(), "name": "net"}

@@ -24,7 +24,7 @@ SECURE = {
 }
 
 
-def test_an_address_counts_once(fresh_daemon: Daemon) -> None:  # R26
+def test_an_address_counts_once(fresh_daemon: Daemon) -> None:
     path = fresh_daemon.address.removeprefix(f"http://{fresh_daemon.host}")
     assert fresh_daemon.get(fresh_daemon.path).status == 403
     assert fresh_daemon.get(f"{fresh_daemon.path}?token={'x' * 43}").status == 403
@@ -43,7 +43,7 @@ def test_an_address_counts_once(fresh_daemon: Daemon) -> None:  # R26
     assert fresh_daemon.get(path, {"Cookie": first.cookie}).status == 200  # the browser reloads
 
 
-def test_nothing_without_the_cookie(daemon: Daemon) -> None:  # R26
+def test_nothing_without_the_cookie(daemon: Daemon) -> None:
     for path in ("/", daemon.path, "/canvas.js", "/style.css", "/rpc", "/admitted", "/no-such-thing"):
         for cookie in (None, "", f"tvls-{daemon.port}=", f"tvls-{daemon.port}=wrong", daemon.cookie[:-1]):
             assert daemon.get(path, {"Cookie": cookie}).status == 403, (path, cookie)
@@ -75,7 +75,7 @@ def test_the_page_and_its_parts(daemon: Daemon) -> None:
         None,
     ],
 )
-def test_a_name_that_was_bent_to_this_machine(daemon: Daemon, host: str | None) -> None:  # R26
+def test_a_name_that_was_bent_to_this_machine(daemon: Daemon, host: str | None) -> None:
     """DNS rebinding: another site's name leads here, and the browser says so in Host."""
     for path in (daemon.path, "/rpc", "/canvas.js"):
         assert daemon.get(path, {"Host": host, "Cookie": daemon.cookie}).status == 403
@@ -88,7 +88,7 @@ def test_a_forwarded_port(daemon: Daemon, host: str) -> None:
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://{host}", "http://127.0.0.1:1", ""])
-def test_another_origin(daemon: Daemon, origin: str) -> None:  # R26
+def test_another_origin(daemon: Daemon, origin: str) -> None:
     """Also another server on this machine, to which a browser sends the same cookies."""
     headers: dict[str, str | None] = {"Cookie": daemon.cookie, "Origin": origin.format(host=daemon.host)}
     for path in (daemon.path, "/canvas.js", "/rpc", "/admitted"):
@@ -111,7 +111,7 @@ def test_another_origin(daemon: Daemon, origin: str) -> None:  # R26
         "/" + "x" * 4000,
     ],
 )
-def test_no_path_leads_out(daemon: Daemon, path: str) -> None:  # R26
+def test_no_path_leads_out(daemon: Daemon, path: str) -> None:
     answer = daemon.get(path, {"Cookie": daemon.cookie})
     if path.startswith("/graph/"):  # the address of a page, whatever is behind it: the page itself
         assert answer.body == (STATIC / "index.html").read_text()
@@ -128,7 +128,7 @@ def test_only_get(daemon: Daemon, method: str) -> None:
     assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-def test_headers_of_every_answer(daemon: Daemon) -> None:  # R26
+def test_headers_of_every_answer(daemon: Daemon) -> None:
     cookie = daemon.cookie
     answers = [
         daemon.get(daemon.path, {"Cookie": cookie}),
@@ -157,7 +157,7 @@ def test_the_page_holds_nothing_inline() -> None:
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\son\w+=|https?://", page)
 
 
-def test_only_this_machine_is_listened_to(daemon: Daemon) -> None:  # R26
+def test_only_this_machine_is_listened_to(daemon: Daemon) -> None:
     addresses = {
         connection.laddr.ip
         for connection in psutil.Process(daemon.process.pid).net_connections("inet")

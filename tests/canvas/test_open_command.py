@@ -38,7 +38,7 @@ def run(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> sub
     )
 
 
-def test_what_is_missing(folder: Path, models_python: str) -> None:  # R4, R26
+def test_what_is_missing(folder: Path, models_python: str) -> None:  # R4, R10
     untrusted = run(folder, "model.py:net", "--python", models_python, *INPUT)
     assert untrusted.returncode == 3
     assert "--trust" in untrusted.stderr
@@ -50,7 +50,7 @@ def test_what_is_missing(folder: Path, models_python: str) -> None:  # R4, R26
         assert run(folder, *wrong).returncode == 2
 
 
-def test_without_a_terminal(folder: Path, models_python: str) -> None:  # R26
+def test_without_a_terminal(folder: Path, models_python: str) -> None:
     """What was printed is an address that answers until a signal, as with any server that cron or nohup starts."""
     process = subprocess.Popen(
         [*OPEN, "model.py:net", "--python", models_python, "--trust", "--no-browser", *INPUT],
@@ -80,7 +80,7 @@ def test_for_another_program(folder: Path, models_python: str) -> None:
     assert f"ssh -N -L {port[1]}:127.0.0.1:{port[1]} -p 2222 " in done.stderr
 
 
-def test_on_a_terminal(folder: Path, models_python: str, tmp_path: Path) -> None:  # R26
+def test_on_a_terminal(folder: Path, models_python: str, tmp_path: Path) -> None:  # R1
     """The browser is opened with the address; Ctrl-C ends it, without an error."""
     opened = tmp_path / "opened.json"
     browser = tmp_path / "browser"

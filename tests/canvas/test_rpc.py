@@ -44,14 +44,14 @@ def page(daemon: Daemon, **changed: Any) -> Any:
     "changed",
     [{"origin": None}, {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}],
 )
-async def test_a_websocket_of_another_site(daemon: Daemon, changed: dict[str, Any]) -> None:  # R26
+async def test_a_websocket_of_another_site(daemon: Daemon, changed: dict[str, Any]) -> None:
     with pytest.raises(InvalidStatus) as refused:
         async with page(daemon, **changed):
             pass
     assert refused.value.response.status_code == 403
 
 
-async def test_a_websocket_without_the_cookie(daemon: Daemon) -> None:  # R26
+async def test_a_websocket_without_the_cookie(daemon: Daemon) -> None:
     for cookie in (None, f"tvls-{daemon.port}=wrong"):
         with pytest.raises(InvalidStatus) as refused:
             async with Page.at(daemon.address, cookie):
@@ -76,7 +76,7 @@ async def test_the_graph_is_there(daemon: Daemon) -> None:
         assert shown == {"shown": False, "place": "model.py:8"}
 
 
-async def test_every_other_method_is_refused(daemon: Daemon) -> None:  # R26
+async def test_every_other_method_is_refused(daemon: Daemon) -> None:
     """Trust above all: neither given nor withdrawn from a browser."""
     names = [method.name for method in METHODS if method.name not in ALLOWED]
     assert {"tvls/trust/grant", "tvls/trust/revoke"} <= set(names)
@@ -92,7 +92,7 @@ async def test_every_other_method_is_refused(daemon: Daemon) -> None:  # R26
         assert (await it.request("tvls/server/status"))["captures"] == 1
 
 
-async def test_no_other_folder(daemon: Daemon) -> None:  # R26
+async def test_no_other_folder(daemon: Daemon) -> None:
     async with page(daemon) as it:
         for method in ("tvls/graph/open", "tvls/setup/draft", "tvls/setup/save", "tvls/trust/get"):
             for folder in (daemon.model.parent.parent.as_uri(), "file:///", "untitled:x"):
@@ -185,7 +185,7 @@ async def test_unknown_page(daemon: Daemon) -> None:
 @pytest.mark.parametrize(
     "uri", ["file:///etc/passwd", "http://evil.example/x.py", "file:///no/such.py", "command:x.py"]
 )
-async def test_only_sources_are_gone_to(daemon: Daemon, uri: str) -> None:  # R26
+async def test_only_sources_are_gone_to(daemon: Daemon, uri: str) -> None:
     place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
     async with page(daemon) as it:
         refused = await it.error("tvls/canvas/showSource", {"location": {"uri": uri, "range": place}})

@@ -126,7 +126,7 @@ def test_what_lacks_is_stated_with_options(shell: Shell) -> None:  # R10
     assert "form" not in err
 
 
-def test_a_python_without_jax_is_told_with_the_values_that_lack(shell: Shell) -> None:  # R10, R12
+def test_a_python_without_jax_is_told_with_the_values_that_lack(shell: Shell) -> None:  # R2, R10
     err = shell.run("trace", "model.py:net", "--trust", "--python", sys.executable, code=3)[1]
     assert "inputs.args[0]" in err
     assert "has no jax" in err
@@ -438,7 +438,7 @@ def test_env_list_and_use(shell: Shell) -> None:  # R4
     assert not canary.exists()
 
 
-def test_what_is_no_python_is_not_chosen(shell: Shell) -> None:  # R12
+def test_what_is_no_python_is_not_chosen(shell: Shell) -> None:  # R4
     (shell.folder / "data").mkdir()
     for wrong, message in (
         ("/nope/python", "/nope/python does not exist"),

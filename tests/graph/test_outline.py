@@ -82,7 +82,7 @@ def test_a_mode_is_said_where_it_decided_something(
     assert said in line if said else "mode" not in line
 
 
-def test_the_star_of_a_weak_type_is_explained_once() -> None:  # R23
+def test_the_star_of_a_weak_type_is_explained_once() -> None:  # R15
     assert "weak type" not in text(document())
     shown = text(mlp())
     assert "]*" in shown

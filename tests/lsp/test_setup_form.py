@@ -563,7 +563,7 @@ async def test_no_other_profile_is_opened_for_a_broken_one(folder: Path) -> None
         assert form["profiles"] == ["a", "b"]
 
 
-async def test_what_the_environment_lacks_is_told_with_what_the_setup_lacks(folder: Path) -> None:  # R10, R12
+async def test_what_the_environment_lacks_is_told_with_what_the_setup_lacks(folder: Path) -> None:  # R2, R10
     options = {"trustedFolders": [str(folder)], "interpreter": sys.executable}
     async with LspClient.start() as client:
         await client.initialize(NEOVIM, folders=[folder], options=options)

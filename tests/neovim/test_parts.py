@@ -164,7 +164,7 @@ def test_a_large_graph_is_loaded_as_it_is_opened(nvim: Editor, folder: Path) -> 
     assert "sin" in nvim.line()
 
 
-def test_unsaved_sources_are_saved_first_and_graphs_are_compared(nvim: Editor, folder: Path) -> None:  # R27, R31
+def test_unsaved_sources_are_saved_first_and_graphs_are_compared(nvim: Editor, folder: Path) -> None:  # R5, R38
     open_at(nvim, folder / "scan.py", "def rnn")
     nvim.command("Tvls compare")
     nvim.said("There is no earlier graph")
@@ -182,7 +182,7 @@ def test_unsaved_sources_are_saved_first_and_graphs_are_compared(nvim: Editor, f
     assert any(re.match(r"\+ op:.*exp", line) for line in nvim.lines())
 
 
-def test_interpreters_and_trust(nvim_path: str, folder: Path, tmp_path: Path, models_python: str) -> None:  # R4, R6
+def test_interpreters_and_trust(nvim_path: str, folder: Path, tmp_path: Path, models_python: str) -> None:  # R4
     with editor(nvim_path, tmp_path / "home", SERVE, {}) as nvim:
         start(nvim, folder / "scan.py")
         nvim.answer("Trace with", "Enter a path")
@@ -214,7 +214,7 @@ def test_interpreters_and_trust(nvim_path: str, folder: Path, tmp_path: Path, mo
         nvim.said("the setting `tvls.interpreter` comes first")
 
 
-def test_a_trace_is_cancelled(nvim: Editor, folder: Path) -> None:  # R22
+def test_a_trace_is_cancelled(nvim: Editor, folder: Path) -> None:  # R5
     (folder / "scan.py").write_text(f"import pathlib\nimport time\n\nimport jax\n\n{SLEEPS}{SCAN}")
     start(nvim, folder / "scan.py")
     nvim.goto("def rnn")
