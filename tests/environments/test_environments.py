@@ -186,7 +186,7 @@ asyncio.run(probe([sys.argv[1]], sys.argv[2]))
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
 def test_an_interpreter_that_hangs_ends_with_the_daemon(tmp_path: Path, how: str) -> None:
-    # R31: nothing of ours runs in it that could see the end of the daemon
+    # nothing of ours runs in it that could see the end of the daemon
     number = secrets.randbelow(10**6) + 10**6
     hanging = make_program(tmp_path / "hanging", f"#!/bin/sh\nsleep {number} & sleep {number}\n")
     daemon = subprocess.Popen([sys.executable, "-c", PROBING, str(hanging), str(tmp_path)])

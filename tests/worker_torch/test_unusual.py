@@ -461,7 +461,7 @@ def test_what_takes_values_out_of_tensors_is_told(found: dict[str, Any], name: s
 
 
 def test_no_address_is_in_a_capture(found: dict[str, Any]) -> None:
-    # R14
+    # R18
     (copied,) = [o for o in found["Copied"]["operations"] if o["primitive"] == "torch.Tensor.__deepcopy__"]
     assert copied["params"] == {}
 
