@@ -324,6 +324,31 @@ async def outcome(page: Page, since: int = 0) -> Any:
     return message["params"]
 
 
+async def test_a_profile_that_fails_is_told_where_another_was_shown(place: Place) -> None:  # R22, R28
+    small = SETUP.split("version = 1\n")[1]
+    place.setup.write_text(SETUP + small.replace("small", "bad").replace("[2, 3]", "[2, 5]"))
+    async with place.editor() as client:
+        uri = client.open(place.model)
+        first, second = [lens["command"]["arguments"][0] for lens in await client.lenses(uri)]
+        await client.execute("tvls.server.openGraph", first)
+        address = (await client.wait_for("window/showDocument"))["params"]["uri"]
+        async with Page.visit(address) as page:
+            assert (await page.attach())["capture"]["profile"] == "small"
+            seen = len(page.received)
+            await client.ask(
+                "workspace/executeCommand", {"command": "tvls.server.openGraph", "arguments": [second]}
+            ).error()
+            failed = await outcome(page, seen)
+            again = await page.attach()  # as after a reload
+            for state in (failed, again):
+                assert (state["open"]["profile"], state["error"]["data"]["kind"]) == ("bad", "traceFailed")
+                assert "capture" not in state
+            seen = len(page.received)
+            await client.execute("tvls.server.openGraph", first)
+            shown = await outcome(page, seen)
+            assert (shown["capture"]["profile"], shown.get("error")) == ("small", None)
+
+
 async def test_one_page_for_a_target(place: Place) -> None:  # R28
     """Opening again goes on in the page that is open; a closed one is opened anew."""
     async with place.editor() as client:

@@ -164,7 +164,8 @@ class CanvasServer:
     def _put(self, params: t.OpenParams, outcome: Outcome) -> Page:
         key = _key(params)
         page = self._pages.pop(key, None)
-        before = page.state.capture if page else None
+        same = page is not None and page.state.open.profile == params.profile
+        before = page.state.capture if page is not None and same else None  # another profile has another graph
         state = p.CanvasState(
             open=msgspec.structs.replace(params, refresh=False, work_done_token=None),
             capture=outcome.capture or before,
