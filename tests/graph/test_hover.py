@@ -11,12 +11,12 @@ from tvls.graph import GraphIndex, hover, load
 
 from .captures import Json, as_capture, document, frame, mlp, operation, seen, value
 
-RAN = "×: the line ran {:,} times in the traced program"
+RAN = "×: seen {:,} times in the traced program"
 LINES = """\
 import jax
 from flax import linen as nn
 # h and x
-def outer(x):
+def outer(x): pass
 def net(x, *, train=False):  # x here
     h = nn.Dense(8)(x)
     h = relu(h + 1) if train else h.T
@@ -61,12 +61,23 @@ def traced() -> Json:
             {"path": "model.py", "line": 8, "name": "y", "function": "net", "seen": [seen((n,)) for n in range(6)]},
             {"path": "model.py", "line": 9, "name": "return", "function": "net", "seen": [seen((5, 4))]},
         ],
+        reads=[
+            {"path": "model.py", "line": 6, "name": "x", "function": "net", "seen": [seen((2, 3))]},
+            {"path": "model.py", "line": 7, "name": "h", "function": "net", "seen": [seen((2, 8))]},
+            {
+                "path": "model.py",
+                "line": 8,
+                "name": "h",
+                "function": "net",
+                "seen": [seen((8, 2), 1), seen((2, 9), 12)],
+            },
+        ],
     )
 
 
 def ask(line: int, column: int, freshness: str = "fresh") -> str | None:
     index = GraphIndex(as_capture(traced()))
-    found = hover(index, "model.py", line, column, LINES[line - 1], freshness)  # type: ignore[arg-type]
+    found = hover(index, "model.py", line, column, LINES[line - 1], freshness, LINES)  # type: ignore[arg-type]
     return found.markdown if found else None
 
 
@@ -74,7 +85,7 @@ def ask(line: int, column: int, freshness: str = "fresh") -> str | None:
     ("line", "column", "text"),
     [
         (5, 8, "`float32[2, 3] · ×2 · inferred · fresh`\n\n" + RAN.format(2)),  # a parameter where it is declared
-        (6, 20, "`float32[2, 3] · ×2 · inferred · fresh`\n\n" + RAN.format(2)),  # and read
+        (6, 20, "`float32[2, 3] · ×1 · inferred · fresh`"),  # and read
         (6, 4, "`float32[2, 8] · ×1 · inferred · fresh`"),  # assigned here
         (
             7,
@@ -249,26 +260,119 @@ def test_operations_with_several_results_and_bodies() -> None:  # R34
     assert shown.markdown.startswith("`(float32[0], float32[1]) · ×1")
 
 
-def test_a_closure_reads_names_of_the_function_around_it() -> None:
+def observed(line: int, name: str, function: str, *of: Json) -> Json:
+    return {"path": "model.py", "line": line, "name": name, "function": function, "seen": list(of)}
+
+
+SAME_NAME = """\
+def net(x):
+    y = f(lambda x: x * 2, x)
+    def inner(z):
+        return z + y
+    return [x for x in y]
+"""
+
+
+def test_names_are_those_of_the_function_whose_code_it_is() -> None:
     found = document(
         observations=[
-            {"path": "model.py", "line": 1, "name": "w", "function": "f", "seen": [seen((1,))]},
-            {"path": "model.py", "line": 4, "name": "c", "function": "f.<locals>.g", "seen": [seen((2,))]},
-            {"path": "model.py", "line": 5, "name": "c", "function": "f.<locals>.g", "seen": [seen((3,))]},
-            {"path": "model.py", "line": 9, "name": "z", "function": "f", "seen": [seen((4,))]},
-        ]
+            observed(1, "x", "net", seen((1,))),
+            observed(2, "x", "net.<locals>.<lambda>", seen((2,))),
+            observed(2, "y", "net", seen((3,))),
+            observed(3, "z", "net.<locals>.inner", seen((4,))),
+        ],
+        reads=[
+            observed(2, "x", "net", seen((1,))),
+            observed(2, "x", "net.<locals>.<lambda>", seen((2,))),
+            observed(4, "y", "net.<locals>.inner", seen((3,))),
+            observed(4, "z", "net.<locals>.inner", seen((4,))),
+            observed(5, "x", "net.<locals>.<genexpr>", seen((5,))),
+        ],
     )
     index = GraphIndex(as_capture(found))
+    lines = SAME_NAME.splitlines()
 
-    def at(line: int, name: str) -> str | None:
-        shown = hover(index, "model.py", line, 0, name, "fresh")
+    def at(line: int, column: int, text: list[str] = lines) -> str | None:
+        shown = hover(index, "model.py", line, column, lines[line - 1], "fresh", text)
         return shown and shown.markdown.split(" ·")[0]
 
-    assert at(5, "w") == "`float32[1]"
-    assert at(5, "c") == "`float32[3]"
-    assert at(4, "c") == "`float32[2]"
-    assert at(7, "c") is None  # outside of the inner function
-    assert at(7, "z") is None  # not assigned yet
+    assert at(1, lines[0].index("x")) == "`float32[1]"
+    assert at(2, lines[1].index("x:")) == "`float32[2]"
+    assert at(2, lines[1].index("x *")) == "`float32[2]"
+    assert at(2, lines[1].index("x)")) == "`float32[1]"
+    assert at(4, lines[3].index("y")) == "`float32[3]"
+    assert at(4, lines[3].index("z")) == "`float32[4]"
+    assert at(5, lines[4].index("x for")) == "`float32[5]"
+    assert at(5, lines[4].index("y")) is None  # what was not seen there is told of no other line
+    # Of a text that is newer than the daemon's Python, all that the name was on the line.
+    broken = ["def def", *lines[1:]]
+    assert at(2, lines[1].index("x)"), broken) in ("`float32[1]", "`float32[2]")
+    assert at(4, lines[3].index("z"), broken) == "`float32[4]"
+
+
+STRUCTURES = """\
+def net(params, state):
+    a = params["w"] + params["layers"][1]
+    b = state.params["w"] if state.missing else state["w"]
+    c = params[a]
+    params["w"] = c
+    return a, b
+"""
+
+
+def test_what_an_object_holds() -> None:
+    """The arrays of lists, dictionaries and dataclasses, and what subscripts and attributes ask of them."""
+    layers = [{"path": ["layers", at], "shape": [at], "dtype": "float32"} for at in range(20)]
+    found = document(
+        observations=[
+            observed(1, "params", "net", {"structure": 0, "count": 1}),
+            observed(1, "state", "net", {"structure": 1, "count": 1}),
+            observed(6, "return", "net", {"structure": 2, "count": 1}),
+        ],
+        reads=[
+            observed(2, "params", "net", {"structure": 0, "count": 1}, {"structure": 3, "count": 2}, {"count": 4}),
+            *(observed(line, "params", "net", {"structure": 0, "count": 1}) for line in (4, 5)),
+            observed(3, "state", "net", {"structure": 1, "count": 1}),
+        ],
+        structures=[
+            {"type": "dict", "arrays": [{"path": ["w"], "shape": [7], "dtype": "float32"}, *layers]},
+            {"type": "State", "arrays": [{"path": ["params", "w"], "shape": [8], "dtype": "float32"}]},
+            {
+                "type": "tuple",
+                "arrays": [{"path": [at], "shape": [at], "dtype": "float32"} for at in range(2)],
+            },
+            {"type": "list", "arrays": [{"path": [0], "shape": [5], "dtype": "float32"}], "cut": True},
+        ],
+    )
+    index = GraphIndex(as_capture(found))
+    lines = STRUCTURES.splitlines()
+
+    def at(line: int, text: str) -> str | None:
+        shown = hover(index, "model.py", line, lines[line - 1].index(text), lines[line - 1], "fresh", lines)
+        return shown and shown.markdown.removesuffix(RAN.format(7)).strip()
+
+    table = "`dict of 21 arrays · ×1 · inferred · fresh`\n\n```text\nlayers[0]   float32[0]\nlayers[1]   float32[1]\n"
+    shown = at(1, "params")
+    assert shown is not None
+    assert shown.startswith(table)
+    assert shown.endswith("layers[11]  float32[11]\n… 9 more\n```")
+    shown = at(2, "params")  # the most frequent first; what is no array last
+    assert shown is not None
+    assert shown.startswith(
+        "`list of 1 array and more · ×2 · inferred · fresh`\n\n```text\n[0]  float32[5]\n… and more"
+    )
+    assert shown.endswith("also `dict of 21 arrays ×1`, `no array ×4`")
+    assert at(1, "state") == "`State{params.w: float32[8]} · ×1 · inferred · fresh`"
+    assert at(1, "net") == "`(float32[0], float32[1]) · ×1 · inferred · fresh`\n\nreturned by `net`"
+    assert at(6, "return") == "`(float32[0], float32[1]) · ×1 · inferred · fresh`"
+    assert at(2, '"w"') == "`float32[7] · ×1 · inferred · fresh`"
+    assert at(2, "1]") == "`float32[1] · ×1 · inferred · fresh`"
+    assert at(3, "params") == "`{w: float32[8]} · ×1 · inferred · fresh`"
+    assert at(3, '"w"') == "`float32[8] · ×1 · inferred · fresh`"
+    assert at(3, "missing") is None
+    assert at(3, '["w"]\n'.strip()) == "`float32[8] · ×1 · inferred · fresh`"
+    assert at(4, "[") is None  # which one, nobody knows
+    assert at(5, '"w"') is None  # what it is before it is assigned
 
 
 def test_a_failed_trace_still_has_the_shapes_up_to_it() -> None:  # R35
@@ -280,12 +384,13 @@ def test_a_failed_trace_still_has_the_shapes_up_to_it() -> None:  # R35
         "failure": {"kind": "exception", "type": "E", "message": "", "frames": [frame(3, 8, 13)], "phase": "trace"},
         "sources": [],
         "observations": [{"path": "model.py", "line": 2, "name": "x", "function": "net", "seen": [seen((2, 3))]}],
+        "reads": [{"path": "model.py", "line": 3, "name": "x", "function": "net", "seen": [seen((2, 3), 2)]}],
     }
     loaded = load(json.dumps(failure).encode())
     assert "failure" in loaded
     shown = hover(loaded, "model.py", 3, 8, "    y = x @ w", "stale")
     assert shown is not None
-    assert shown.markdown == "`float32[2, 3] · ×1 · measured · stale`"
+    assert shown.markdown == "`float32[2, 3] · ×2 · measured · stale`\n\n×: seen 2 times in the measured run"
     assert hover(loaded, "model.py", 3, 10, "    y = x @ w", "stale") is None
 
 
@@ -310,6 +415,7 @@ def calls(text: str, *traced_parts: str, names: bool = False) -> GraphIndex:
             for line, name in ((2, "h"), (4, "later"))
             if names
         ],
+        reads=[{"path": "model.py", "line": 3, "name": "h", "function": "net", "seen": [seen((99,))]}] if names else [],
     )
     return GraphIndex(as_capture(found))
 
@@ -382,9 +488,16 @@ def test_the_name_of_a_function_tells_what_it_returned() -> None:
         ]
     )
     index = GraphIndex(as_capture(found))
+    lines = [""] * 25
+    for start, name in ((9, "A"), (19, "B")):
+        lines[start - 1] = f"class {name}:"
+        lines[start] = "    def __call__(self, x):"
+        lines[start + 1] = "        if x:"
+        lines[start + 2] = "            return x"
+        lines[start + 4] = "        return x"
 
     def at(line: int) -> str | None:
-        shown = hover(index, "model.py", line, 9, "    def __call__(self, x):", "fresh")
+        shown = hover(index, "model.py", line, 9, "    def __call__(self, x):", "fresh", lines)
         return shown and shown.markdown
 
     assert at(20) == "`float32[2] · ×3 · inferred · fresh`\n\nreturned by `__call__`\n\n" + RAN.format(3)

@@ -65,7 +65,7 @@ def make_adapter():
         yield
 
     def describe(value):
-        return (list(value.shape), value.dtype) if isinstance(value, Array) else None
+        return (list(value.shape), value.dtype) if issubclass(type(value), Array) else None
 
     def capture(job):
         setup = job.setup

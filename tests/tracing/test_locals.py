@@ -130,3 +130,143 @@ async def test_lambdas_tell_their_arguments_and_results(pool: WorkerPool, worksp
         ("Holder.<lambda>", "n"): [(3,)],
         ("Holder.<lambda>", "return"): [(3,)],
     }
+
+
+READS = """\
+from collections import namedtuple
+from dataclasses import dataclass
+from fakearrays import Array
+
+Pair = namedtuple("Pair", "first second")
+
+@dataclass
+class Batch:
+    image: object
+    extra: object = None
+    def __getattribute__(self, name): raise RuntimeError
+
+class Strange(dict):
+    def items(self): raise RuntimeError
+
+class Key:
+    def __repr__(self): raise RuntimeError
+
+@dataclass
+class Layer:
+    weight: object
+    def __call__(self, x): return x
+
+def grow(x):
+    return Array(x.shape[0] * 2)
+
+def net():
+    x = Array(1)
+    for _ in range(3):
+        x = grow(x)
+        y = x
+    if x is None:
+        y = x
+    else:
+        z = y
+    n = 4
+    while n > 2:
+        n -= 1; x = grow(x)
+    def inner(): return (
+        x)
+    inner()
+    w = x if n else y
+    u = n and x
+    t = x or x
+    v = [grow(
+        s) for s in (x, y)]
+    k = None
+    for k in (k, x):
+        a = k
+    match x:
+        case b: c = b
+    y = (d := x) and d
+    del y
+    more = []
+    for e in (x, z):
+        more.append(e)
+    pair = Pair(x, {"h": [x, 1], Key(): z})
+    batch = Batch(x)
+    strange = Strange(x=x), Layer(x)
+    many = [x] * 101
+    cycle = [x]; cycle.append(cycle)
+    return pair, batch, strange, many, cycle, more
+"""
+
+
+@pytest.mark.parametrize("python", pythons(), ids=lambda python: Path(python).parent.parent.name)
+@pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
+async def test_what_a_line_reads_is_what_was_there(pool: WorkerPool, workspace: Path, python: str, long: bool) -> None:
+    # R25
+    write(workspace, model=READS + "\n" * 2100 * long)
+    document = await trace(pool, workspace, python)
+    assert "failure" not in document, document["failure"]
+    found = seen(document, "reads")
+    lines = READS.splitlines()
+
+    def at(text: str, name: str) -> list[tuple[int, int]]:
+        """Sizes and counts."""
+        number = next(number for number, line in enumerate(lines, 1) if text in line)
+        return [(shape[0], count) for shape, count in found.get((number, name), [])]
+
+    assert at("        x = grow(x)", "x") == [(1, 1), (2, 1), (4, 1)]  # from before, and from the turn before
+    assert at("        y = x", "x") == [(2, 1), (4, 1), (8, 1)]
+    assert at("if x is None", "x") == [(8, 1)]
+    assert at("z = y", "y") == [(8, 1)]
+    assert at("n -= 1", "x") == [(8, 1), (16, 1)]
+    assert at("        x)", "x") == [(32, 1)]  # of the function around
+    assert at("w = x", "x") == [(32, 1)]
+    assert at("u = n", "x") == [(32, 1)]
+    assert at("t = x or x", "x") == [(32, 1)]
+    assert at("        s) for s", "s") == [(32, 1), (8, 1)]
+    assert at("        s) for s", "x") == [(32, 1)]
+    assert at("        a = k", "k") == [(32, 1)]
+    assert at("match x", "x") == [(32, 1)]
+    assert at("more.append", "e") == [(32, 1), (8, 1)]
+    branch = [number for number, line in enumerate(lines, 1) if line == "        y = x"][1]
+    assert (branch, "x") not in found  # a branch that never ran
+    [k] = [one for one in document["reads"] if one["name"] == "k"]
+    assert sum(one["count"] for one in k["seen"]) == 2  # once it was no array
+
+
+@pytest.mark.parametrize("python", pythons(), ids=lambda python: Path(python).parent.parent.name)
+async def test_objects_are_looked_into_without_their_code(pool: WorkerPool, workspace: Path, python: str) -> None:
+    # R25
+    write(workspace, model=READS)
+    document = await trace(pool, workspace, python)
+    assert "failure" not in document, document["failure"]
+
+    def held(line: str, name: str, what: str = "reads") -> list[tuple[str, list[tuple[str, int]], bool]]:
+        number = READS.splitlines().index(line) + 1
+        kinds = [
+            document["structures"][seen["structure"]]
+            for one in document[what]
+            if (one["line"], one["name"]) == (number, name)
+            for seen in one["seen"]
+            if "structure" in seen
+        ]
+        return [
+            (
+                kind["type"],
+                [(".".join(map(str, array["path"])), array["shape"][0]) for array in kind["arrays"]],
+                kind.get("cut", False),
+            )
+            for kind in kinds
+        ]
+
+    end = "    return pair, batch, strange, many, cycle, more"
+    assert held(end, "pair") == [("Pair", [("first", 32), ("second.h.0", 32), ("second.…", 8)], False)]
+    assert held(end, "batch") == [("Batch", [("image", 32)], False)]
+    assert held(end, "strange") == []
+    [(kind, arrays, cut)] = held(end, "many")
+    assert (kind, len(arrays), cut) == ("list", 100, True)
+    [(kind, arrays, cut)] = held(end, "cycle")
+    assert (kind, arrays[0], cut) == ("list", ("0", 32), True)
+    assert held("        more.append(e)", "more") == [("list", [("0", 32)], False)]  # before: empty, then of one
+    assert held(end, "more") == [("list", [("0", 32), ("1", 8)], False)]
+    assert held("    more = []", "more", "observations") == []  # what it holds later is not what it held then
+    assert held("    batch = Batch(x)", "batch", "observations") == held(end, "batch")

@@ -45,9 +45,12 @@ async def trace(pool: WorkerPool, workspace: Path, python: str = sys.executable,
     return await pool.trace(environment, request_for(workspace, qualname, **changes), on_progress=lambda phase: None)
 
 
-def seen(document: Any) -> dict[tuple[int, str], list[tuple[tuple[int, ...], int]]]:
+def seen(document: Any, what: str = "observations") -> dict[tuple[int, str], list[tuple[tuple[int, ...], int]]]:
+    """Arrays by line and name."""
     return {
-        (o["line"], o["name"]): [(tuple(s["shape"]), s["count"]) for s in o["seen"]] for o in document["observations"]
+        (o["line"], o["name"]): [(tuple(s["shape"]), s["count"]) for s in o["seen"] if "shape" in s]
+        for o in document[what]
+        if any("shape" in s for s in o["seen"])
     }
 
 
@@ -375,7 +378,7 @@ async def test_locals_are_seen_where_they_are_bound(pool: WorkerPool, workspace:
         return next(number for number, line in enumerate(lines, 1) if text in line)
 
     assert found[at("def net"), "a"] == [((1,), 1)]
-    assert found[at("def net"), "b"] == [((2,), 1)]
+    assert found[at("b=Array(2)"), "b"] == [((2,), 1)]
     assert found[at("x = Array(3)"), "x"] == [((3,), 1)]
     assert found[at("x = Array(i)"), "x"] == [((0,), 1), ((1,), 1), ((2,), 1)]
     assert found[at("y, *others"), "y"] == [((0,), 1), ((1,), 1), ((2,), 1)]

@@ -167,14 +167,36 @@ class Frame(TypedDict):
     endColumn: NotRequired[int]
 
 
-class Seen(TypedDict):
+class ArrayIn(TypedDict):
+    """An array in a list, tuple, dictionary, named tuple or dataclass."""
+
+    path: List[Union[str, int]]
     shape: List[int]
     dtype: str
+
+
+class Structure(TypedDict):
+    """An object that holds arrays; objects with the same arrays at the same places are one."""
+
+    type: str
+    """Name of its class, without a module."""
+    arrays: List[ArrayIn]
+    cut: NotRequired[bool]
+    """Whether it may hold more arrays than these."""
+
+
+class Seen(TypedDict):
+    """An array, with shape and dtype; an object that holds arrays; or, with neither, something else."""
+
+    shape: NotRequired[List[int]]
+    dtype: NotRequired[str]
+    structure: NotRequired[int]
+    """Index into `structures`."""
     count: int
 
 
 class Observation(TypedDict):
-    """What a local variable held after a line of workspace code ran under the trace."""
+    """What a local variable held in a line of workspace code under the trace."""
 
     path: str
     line: int
@@ -225,6 +247,10 @@ class Capture(TypedDict):
     scopes: List[Scope]
     frames: List[Frame]
     observations: List[Observation]
+    """What lines bound names to, and what functions returned: the name `return`."""
+    reads: NotRequired[List[Observation]]
+    """What names held when a line that reads them began."""
+    structures: NotRequired[List[Structure]]
     bodies: List[Body]
     unavailable: Dict[str, str]
 
@@ -257,6 +283,10 @@ class Failure(TypedDict):
     failure: FailureDetail
     sources: List[Source]
     observations: List[Observation]
+    """What lines bound names to, and what functions returned: the name `return`."""
+    reads: NotRequired[List[Observation]]
+    """What names held when a line that reads them began."""
+    structures: NotRequired[List[Structure]]
 
 
 Document = Union[Capture, Failure]

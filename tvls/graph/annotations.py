@@ -44,15 +44,15 @@ def _annotated(tree: ast.AST) -> Iterator[tuple[int, str, tuple[str, ...]]]:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 given = node.args
                 for parameter in [*given.posonlyargs, *given.args, *given.kwonlyargs]:
-                    yield node.lineno, parameter.arg, dimension_names(parameter.annotation)
+                    yield parameter.lineno, parameter.arg, dimension_names(parameter.annotation)
                 result = dimension_names(node.returns)
-                for line in [node.lineno, *_lines_of_returns(node)]:
+                for line in [node.lineno, *lines_of_returns(node)]:
                     yield line, "return", result
             case _:
                 pass
 
 
-def _lines_of_returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[int]:
+def lines_of_returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[int]:
     work: list[ast.AST] = [*function.body]
     while work:
         node = work.pop()

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tvls.capture.document import Failure
-from tvls.graph.annotations import dimension_names, named_type
-from tvls.graph.hover import TIMES, seen_by
+from tvls.graph.annotations import dimension_names
+from tvls.graph.hover import TIMES, ranked
 from tvls.graph.index import GraphIndex
+from tvls.graph.observations import Held, seen_by
 from tvls.protocol import types as t
+
+_INLINE = 2
+"""Arrays of an object that a hint has room for."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,10 @@ def hints(asked: GraphIndex | Failure, path: str, lines: Sequence[str], freshnes
     seen, evidence = seen_by(asked, path)
     found: list[Hint] = []
     for name in _assigned(tree):
-        types = seen.shapes(path, name.line, name.text)
-        if types:
-            label, others = _label(types, name.dimensions)
-            tooltip = f"{others}{TIMES}{sum(types.values()):,} · {evidence} · {freshness}"
+        held = seen.bound(path, name.line, name.text)
+        if held:
+            label, others = _label(held, name.dimensions)
+            tooltip = f"{others}{TIMES}{held.total():,} · {evidence} · {freshness}"
             found.append(Hint(name.line, name.end, f": {label}", tooltip, name.text, freshness))
     return sorted(found, key=lambda hint: (hint.line, hint.end))
 
@@ -83,19 +86,14 @@ def _names(target: ast.expr) -> Iterator[_Name]:
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[_Name]:
-    """They are seen on the line of the `def`; a hint stands there only for those that are written on it."""
     given = function.args
     for parameter in [*given.posonlyargs, *given.args, *given.kwonlyargs]:
-        if parameter.lineno == parameter.end_lineno == function.lineno:
+        if parameter.lineno == parameter.end_lineno:
             dimensions = dimension_names(parameter.annotation)
-            yield _Name(parameter.arg, function.lineno, parameter.end_col_offset or 0, dimensions)
+            yield _Name(parameter.arg, parameter.lineno, parameter.end_col_offset or 0, dimensions)
 
 
-def _label(types: Counter[tuple[str, tuple[int, ...]]], dimensions: Sequence[str]) -> tuple[str, str]:
+def _label(held: Held, dimensions: Sequence[str]) -> tuple[str, str]:
     """The most frequent type, with how many others there are; and the others in words."""
-    (dtype, shape), *others = [kind for kind, _ in types.most_common()]
-    label = named_type(shape, dtype, dimensions)
-    if not others:
-        return label, ""
-    listed = ", ".join(named_type(shape, dtype, dimensions) for dtype, shape in others)
-    return f"{label} +{len(others)}", f"also {listed}\n\n"
+    label, *others = [kind.text(dimensions, _INLINE) for kind, _ in ranked(held)]
+    return (f"{label} +{len(others)}", f"also {', '.join(others)}\n\n") if others else (label, "")

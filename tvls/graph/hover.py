@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import NamedTuple
 from urllib.parse import unquote
 
-from tvls.capture.document import Evidence, Failure, Frame, Observation
-from tvls.graph.annotations import named_type, names_by_line
+from tvls.capture.document import Evidence, Failure, Frame
+from tvls.graph.annotations import names_by_line
 from tvls.graph.index import GraphIndex, Located
+from tvls.graph.observations import RETURN, Held, Kind, Observations, observations, seen_by
+from tvls.graph.places import Function, Part, text_of
 from tvls.graph.positions import Stack, extent, frames_at, positions
 from tvls.graph.text import long_type, operation_label, scope_label
 from tvls.protocol import types as t
@@ -33,7 +35,7 @@ _COMPARISONS = frozenset(["<", ">", "<=", ">=", "==", "!="])
 _OPERATORS = _AUGMENTED | _COMPARISONS | {"+", "-", "*", "/", "//", "%", "**", "@", "<<", ">>", "&", "|", "^", "~"}
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = frozenset(_OPENING.values())
-_EVIDENCE: Mapping[str, Evidence] = {"jax": "inferred", "torch": "measured"}
+_PROGRAMS: Mapping[Evidence, str] = {"inferred": "the traced program", "measured": "the measured run"}
 
 
 @dataclass(frozen=True)
@@ -53,132 +55,48 @@ class _Token:
     """UTF-8 byte columns."""
 
 
-def _markdown(types: Counter[str], evidence: Evidence, freshness: t.Freshness, about: str = "") -> str:
-    """The most frequent type first, with occurrences, evidence and freshness; the other types; what it is about."""
-    ranked = types.most_common()
-    first, count = ranked[0]
+def _markdown(
+    types: Sequence[tuple[str, int]], evidence: Evidence, freshness: t.Freshness, about: str = "", table: str = ""
+) -> str:
+    """The first type, with occurrences, evidence and freshness; the other types; what it is about."""
+    (first, count), *others = types
     text = f"`{first} · {TIMES}{count:,} · {evidence} · {freshness}`"
-    if len(ranked) > 1:
-        others = ", ".join(f"`{shown} {TIMES}{times:,}`" for shown, times in ranked[1:SHAPES_SHOWN])
-        left = len(ranked) - SHAPES_SHOWN
-        text += f"\n\nalso {others}" + (f" and {left:,} more" if left > 0 else "")
+    if table:
+        text += f"\n\n```text\n{table}\n```"
+    if others:
+        listed = ", ".join(f"`{shown} {TIMES}{times:,}`" for shown, times in others[: SHAPES_SHOWN - 1])
+        left = len(types) - SHAPES_SHOWN
+        text += f"\n\nalso {listed}" + (f" and {left:,} more" if left > 0 else "")
     if about:
         text += f"\n\n{about}"
-    runs = types.total()
-    return text if runs == 1 else f"{text}\n\n{TIMES}: the line ran {runs:,} times in the traced program"
+    times = sum(times for _, times in types)
+    return text if times == 1 else f"{text}\n\n{TIMES}: seen {times:,} times in {_PROGRAMS[evidence]}"
 
 
-Type = tuple[str, tuple[int, ...]]
-"""Dtype and shape."""
+def ranked(held: Held) -> list[tuple[Kind, int]]:
+    """Arrays and what holds them, the most frequent first; then what does not."""
+    return sorted(held.items(), key=lambda item: (not item[0].arrays, -item[1]))
 
 
-class Held(NamedTuple):
-    types: Counter[Type]
-    line: int
-    """Where it was seen."""
-    name: str
-
-    def named(self, names: Mapping[tuple[int, str], tuple[str, ...]]) -> Counter[str]:
-        """With the names that annotations give to dimensions."""
-        of = names.get((self.line, self.name), ())
-        found: Counter[str] = Counter()
-        for (dtype, shape), count in self.types.items():
-            found[named_type(shape, dtype, of)] += count
-        return found
+class _Answer(NamedTuple):
+    held: Held
+    start: int
+    end: int
+    names: Sequence[str] = ()
+    """Of dimensions, by an annotation."""
+    named: Held | None = None
+    """What the annotation is of; None for all that was held."""
+    about: str = ""
 
 
-class Observations:
-    """What local variables held, by file, function and name."""
+def _answer_text(answer: _Answer, evidence: Evidence, freshness: t.Freshness) -> str:
+    def names(kind: Kind) -> Sequence[str]:
+        return answer.names if answer.named is None or kind in answer.named else ()
 
-    def __init__(self, observations: Sequence[Observation], frames: Iterable[Frame]) -> None:
-        self._lines: dict[tuple[str, str, str], dict[int, Counter[Type]]] = {}
-        self._shapes: dict[tuple[str, int, str], Counter[Type]] = {}
-        self._extents: dict[str, dict[str, tuple[int, int]]] = {}
-        for seen in observations:
-            function = seen.get("function", "")
-            types = self._lines.setdefault((seen["path"], function, seen["name"]), {}).setdefault(
-                seen["line"], Counter()
-            )
-            shapes = self._shapes.setdefault((seen["path"], seen["line"], seen["name"]), Counter())
-            for held in seen["seen"]:
-                kind = held["dtype"], tuple(held["shape"])
-                types[kind] += held["count"]
-                shapes[kind] += held["count"]
-            self._cover(seen["path"], function, seen["line"], seen["line"])
-        # The last line of a function may hold no new local; the operations on it still belong to the function.
-        known = {
-            (path, function.rsplit(".", 1)[-1]): function
-            for path, functions in self._extents.items()
-            for function in functions
-        }
-        for frame in frames:
-            function = known.get((frame["path"], frame["function"].rsplit(".", 1)[-1]))
-            if frame["workspace"] and function is not None:
-                self._cover(frame["path"], function, frame["line"], frame.get("endLine", frame["line"]))
-
-    def _cover(self, path: str, function: str, first: int, last: int) -> None:
-        extents = self._extents.setdefault(path, {})
-        low, high = extents.get(function, (first, last))
-        extents[function] = (min(low, first), max(high, last))
-
-    def held(self, path: str, line: int, name: str, *, before: bool = False, exactly: bool = False) -> Held | None:
-        """What `name` held at the nearest line of the function up to `line`: above it, or at no other, if so asked.
-
-        A name that is not a local of that function is looked for in the functions around it.
-        """
-        around = sorted(
-            (high - low, function)
-            for function, (low, high) in self._extents.get(path, {}).items()
-            if low <= line <= high
-        )
-        for _, function in around:
-            lines = self._lines.get((path, function, name))
-            if lines is not None:
-                earlier = (at for at in lines if at < line or (at == line and not before))
-                seen_at = line if exactly else max(earlier, default=0)
-                return Held(lines[seen_at], seen_at, name) if seen_at in lines else None
-        return None
-
-    def shapes(self, path: str, line: int, name: str) -> Counter[Type]:
-        """Dtypes and shapes of what a line assigned to `name`; nothing where that was not seen."""
-        return self._shapes.get((path, line, name), Counter())
-
-    def returned(self, path: str, line: int, name: str) -> Held | None:
-        """What the function `name` whose `def` is on `line` returned, where its parameters were seen on that line."""
-        for function, (low, _) in self._extents.get(path, {}).items():
-            if low == line and function.rsplit(".", 1)[-1] == name:
-                found: Counter[Type] = Counter()
-                for types in self._lines.get((path, function, "return"), {}).values():
-                    found += types
-                return Held(found, line, "return") if found else None
-        return None
-
-    def runs(self, path: str, first: int, last: int) -> int | None:
-        """How often the lines ran in the trace, by what was seen on them; None where nothing was."""
-        counts = [
-            types.total()
-            for (of, _, _), lines in self._lines.items()
-            if of == path
-            for line, types in lines.items()
-            if first <= line <= last
-        ]
-        return max(counts, default=None)
-
-
-def observations(index: GraphIndex) -> Observations:
-    known = cast(Observations | None, index.caches.get("observations"))
-    if known is None:
-        capture = index.capture
-        known = index.caches["observations"] = Observations(capture["observations"], capture["frames"])
-    return known
-
-
-def seen_by(asked: GraphIndex | Failure, path: str) -> tuple[Observations, Evidence]:
-    """What a trace saw of a file, also one that failed, and how much that is worth."""
-    if isinstance(asked, GraphIndex):
-        return observations(asked), asked.capture["evidence"]
-    here = [found for found in asked["observations"] if found["path"] == path]
-    return Observations(here, asked["failure"]["frames"]), _EVIDENCE[asked["framework"]]
+    kinds = ranked(answer.held)
+    first = kinds[0][0]
+    types = [(kind.text(names(kind)), count) for kind, count in kinds]
+    return _markdown(types, evidence, freshness, answer.about, first.table() if first.is_long else "")
 
 
 def hover(
@@ -201,26 +119,67 @@ def hover(
     if at is None or _is_import(tokens) or _is_prose(tokens):
         return None
     seen, evidence = seen_by(asked, path)
-    token = tokens[at]
-    of_result = _text(tokens, at - 1) == "def"
-    held = seen.returned(path, line, token.text) if of_result else _held(seen, path, line, tokens, at)
-    if held is not None:
-        about = f"returned by `{token.text}`" if of_result else ""
-        text = _markdown(held.named(names_by_line(lines)), evidence, freshness, about)
-        return HoverText(text, token.start, token.end)
-    if isinstance(asked, GraphIndex) and not of_result and not _in_annotation(tokens, at):
+    answer = _seen_here(seen, path, line, tokens, at, lines)
+    if answer is not None:
+        return HoverText(_answer_text(answer, evidence, freshness), answer.start, answer.end)
+    if isinstance(asked, GraphIndex) and _text(tokens, at - 1) != "def" and not _in_annotation(tokens, at):
         found = _expression(asked, path, line, line_text, tokens, at)
         if found is not None:
-            return _expression_text(asked, found, line, token, freshness)
+            return _expression_text(asked, found, line, tokens[at], freshness)
     return None
 
 
-def _held(seen: Observations, path: str, line: int, tokens: list[_Token], at: int) -> Held | None:
-    if tokens[at].text == "return":
-        return seen.held(path, line, "return", exactly=True)
-    if not _is_variable(tokens, at) or _in_annotation(tokens, at):
+def _seen_here(
+    seen: Observations, path: str, line: int, tokens: list[_Token], at: int, lines: Sequence[str]
+) -> _Answer | None:
+    """What was seen of the variable, the part of one, the `return` or the function that a token stands for."""
+    token, text = tokens[at], text_of(lines)
+    found = _Answer(Counter(), token.start, token.end)
+    if _text(tokens, at - 1) == "def":
+        definition = text and text.definitions.get((line, token.text))
+        if definition:
+            for returned in definition.returns:
+                found.held.update(seen.bound(path, returned, RETURN, definition.function))
+        names = names_by_line(lines).get((line, RETURN), ())
+        return found._replace(names=names, about=f"returned by `{token.text}`") if found.held else None
+    if _in_annotation(tokens, at):
         return None
-    return seen.held(path, line, tokens[at].text, before=_is_read_before_assignment(tokens, at))
+    place = text and text.at(line, token.start)
+    if place and place.function is None:
+        return None
+    function = place.function if place else None
+    if token.text == "return":
+        held, names = seen.bound(path, line, RETURN, function), names_by_line(lines).get((line, RETURN), ())
+        return found._replace(held=held, names=names) if held else None
+    if place and place.part:
+        return _part(seen, path, place.part, function, found)
+    if not _is_variable(tokens, at):
+        return None
+    bound = seen.bound(path, line, token.text, function)
+    if place and place.name:
+        binds = isinstance(place.name, ast.arg) or isinstance(place.name.ctx, ast.Store)
+    else:
+        binds = bool(bound) and not _is_read_before_assignment(tokens, at)
+    if binds:
+        names = names_by_line(lines).get((line, token.text), ())
+        return found._replace(held=bound, names=names) if bound else None
+    read = seen.read(path, line, token.text, function)
+    above = seen.bound_above(path, line, token.text, function) if function else None
+    if above:
+        found = found._replace(names=names_by_line(lines).get((above[0], token.text), ()), named=above[1])
+    return found._replace(held=read) if read else None
+
+
+def _part(seen: Observations, path: str, part: Part, function: Function | None, found: _Answer) -> _Answer | None:
+    """What a subscript or attribute asks for, of an object that a variable was."""
+    for kind, count in seen.read(path, part.of.lineno, part.of.id, function).items():
+        inside = kind.part(part.path, part.subscripts)
+        if inside is not None:
+            found.held[inside] += count
+    node = part.node
+    if node.lineno == node.end_lineno:
+        found = found._replace(start=node.col_offset, end=node.end_col_offset or 0)
+    return found if found.held else None
 
 
 # --- the line under the cursor ---------------------------------------------------------------------------------------
@@ -552,7 +511,7 @@ def _expression_text(
         return None
     primitives = _primitives_text(result)
     about = f"{expression.about}: {primitives}" if expression.about else primitives
-    text = _markdown(result.types, index.capture["evidence"], freshness, about)
+    text = _markdown(result.types.most_common(), index.capture["evidence"], freshness, about)
     found = index.capture["frames"][frame]
     start, end = found.get("column"), found.get("endColumn")
     if start is None or end is None or found["line"] != line or found.get("endLine", line) != line:

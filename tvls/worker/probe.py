@@ -2,7 +2,8 @@
 
 Only workspace code pays: `sys.monitoring` sends line events of its code objects (Python 3.12 and newer), and before
 that, or where a module is long, it is compiled with recording calls (see `rewrite`). A local counts at the line that
-ran when it appeared or was bound anew, an argument at its `def` line, a returned array as the name `return`.
+ran when it appeared or was bound anew, an argument where it is written, what is returned as the name `return`. A local
+that a line reads counts there with what it is when the line begins.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ import opcode
 import sys
 from bisect import bisect_right
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from tvls.capture.document import Observation, Seen
+from tvls.capture.document import ArrayIn, Observation, Seen, Structure
 from tvls.worker.places import Places
-from tvls.worker.rewrite import SAW, Site, rewrite
+from tvls.worker.rewrite import SAW, Site, every_argument, rewrite
+from tvls.worker.structures import Describe, Structures, What
 
 _monitoring: Any = getattr(sys, "monitoring", None)  # from Python 3.12 on
 MONITORING = _monitoring is not None
 _frame_at: Callable[[int], FrameType] = getattr(sys, "_getframe")  # noqa: B009  (no public name has it)
 
-Describe = Callable[[object], Optional[Tuple[List[int], str]]]
 Text = Callable[[str], Optional[bytes]]
 
-_Where = Tuple[str, str, int, str]  # path, function, line, name
-_What = Tuple[Tuple[int, ...], str]  # shape, dtype
+_Where = Tuple[str, str, int, str, bool]  # path, function, line, name, whether it was read there
+_Counts = Dict[Optional[What], int]  # None: no array
 
 RETURN = "return"
 _LONG = 2000
@@ -38,13 +39,26 @@ _UNBOUND = object()
 _EXTENDED = opcode.opmap["EXTENDED_ARG"]
 _CACHE, _HANDLER, _BORROW = (opcode.opmap.get(name, -1) for name in ("CACHE", "PUSH_EXC_INFO", "LOAD_FAST_AND_CLEAR"))
 _FORWARD = frozenset(number for number in opcode.hasjrel if "BACKWARD" not in opcode.opname[number])
-_BINDING = frozenset(
-    opcode.opmap[name] for name in ("STORE_FAST", "STORE_DEREF", "DELETE_FAST", "DELETE_DEREF") if name in opcode.opmap
-)
-# Two locals in one argument, four bits each, from Python 3.13 on. Of one pair the second is only read: no harm.
-_BINDING_PAIRS = frozenset(
-    opcode.opmap[name] for name in ("STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST") if name in opcode.opmap
-)
+# What an instruction does with locals: read or bind. Two of them share its argument, four bits each.
+_USES = {
+    opcode.opmap[name]: kinds
+    for name, kinds in (
+        ("LOAD_FAST", "r"),
+        ("LOAD_FAST_CHECK", "r"),
+        ("LOAD_FAST_BORROW", "r"),
+        ("LOAD_DEREF", "r"),
+        ("STORE_FAST", "b"),
+        ("STORE_DEREF", "b"),
+        ("DELETE_FAST", "b"),
+        ("DELETE_DEREF", "b"),
+        ("STORE_FAST_STORE_FAST", "bb"),
+        ("STORE_FAST_LOAD_FAST", "br"),
+        ("LOAD_FAST_LOAD_FAST", "rr"),
+        ("LOAD_FAST_BORROW_LOAD_FAST_BORROW", "rr"),
+    )
+    if name in opcode.opmap
+}
+_READING_CELL = opcode.opmap["LOAD_DEREF"]
 _PLAIN = frozenset(
     {
         int,
@@ -54,9 +68,6 @@ _PLAIN = frozenset(
         bytes,
         type(None),
         type,
-        tuple,
-        list,
-        dict,
         set,
         slice,
         range,
@@ -66,15 +77,25 @@ _PLAIN = frozenset(
 )
 
 
+class Seeing(NamedTuple):
+    """What locals held, as a document has it."""
+
+    observations: List[Observation]
+    """When a line had bound them."""
+    reads: List[Observation]
+    """When a line read them."""
+    structures: List[Structure]
+
+
 class Probe:
     """Collects while started. `describe` answers shape and dtype of an array and None for anything else."""
 
     def __init__(self, places: Places, describe: Describe, text: Text) -> None:
         self.places = places
-        self.describe = describe
         self.text = text
+        self._structures = Structures(describe, _PLAIN)
         self.phase = "import"
-        self._seen: Dict[str, Dict[_Where, Dict[_What, int]]] = {}
+        self._seen: Dict[str, Dict[_Where, _Counts]] = {}
         self._stop: Optional[Callable[[], None]] = None
         self._sites: List[Tuple[str, Site]] = []
         self._active = False
@@ -105,10 +126,10 @@ class Probe:
             except Exception as fault:  # noqa: BLE001 - reported there
                 self._fault(fault)
 
-    def observations(self) -> List[Observation]:
+    def seeing(self) -> Seeing:
         """In order of path, line and name. A function seen in the current phase counts with that phase alone: the
         initialisation and the trace of one module run the same lines, and each would count."""
-        chosen: Dict[_Where, Dict[_What, int]] = {}
+        chosen: Dict[_Where, _Counts] = {}
         functions: set[Tuple[str, str]] = set()
         for phase in [self.phase, *(p for p in ("trace", "init", "inputs", "import") if p != self.phase)]:
             found = {where: seen for where, seen in self._seen.get(phase, {}).items() if where[:2] not in functions}
@@ -116,31 +137,31 @@ class Probe:
             for where, seen in found.items():
                 chosen[where] = dict(seen)
         lines = _DefLines(self.text)
-        merged: Dict[_Where, Dict[_What, int]] = {}
-        for (path, function, line, name), seen in chosen.items():
-            where = (path, function, lines.find(path, -line) if line < 0 else line, name)
+        merged: Dict[_Where, _Counts] = {}
+        for (path, function, line, name, read), seen in chosen.items():
+            where = (path, function, lines.find(path, -line, name) if line < 0 else line, name, read)
             counts = merged.setdefault(where, {})
             for what, count in seen.items():
                 counts[what] = counts.get(what, 0) + count
-        result: List[Observation] = []
-        for path, function, line, name in sorted(merged, key=lambda where: (where[0], where[2], where[3], where[1])):
-            seen_here: List[Seen] = [
-                {"shape": list(shape), "dtype": dtype, "count": count}
-                for (shape, dtype), count in merged[path, function, line, name].items()
-            ]
-            result.append({"path": path, "line": line, "name": name, "seen": seen_here, "function": function})
+        result = Seeing([], [], [])
+        table: Dict[What, int] = {}
+        for where in sorted(merged, key=lambda where: (where[0], where[2], where[3], where[1])):
+            counts = merged[where]
+            if all(what is None for what in counts):
+                continue
+            path, function, line, name, read = where
+            seen_here = [_seen(what, count, table) for what, count in counts.items()]
+            found_here: Observation = {"path": path, "line": line, "name": name, "seen": seen_here}
+            found_here["function"] = function
+            (result.reads if read else result.observations).append(found_here)
+        result.structures.extend(map(_structure, table))
         return result
 
     # --- what the hooks call ------------------------------------------------------------------------------------------
 
-    def _record(self, path: str, function: str, line: int, name: str, value: object) -> None:
-        if type(value) in _PLAIN:
-            return
-        described = self.describe(value)
-        if described is None:
-            return
-        counts = self._seen.setdefault(self.phase, {}).setdefault((path, function, line, name), {})
-        what = (tuple(described[0]), described[1])
+    def _record(self, path: str, function: str, line: int, name: str, value: object, read: bool = False) -> None:
+        counts = self._seen.setdefault(self.phase, {}).setdefault((path, function, line, name, read), {})
+        what = self._structures.of(value)
         counts[what] = counts.get(what, 0) + 1
 
     def _enter(self, frame: FrameType, path: str) -> "_Locals":
@@ -156,22 +177,26 @@ class Probe:
         self._look(frame, locals_)
         return locals_
 
-    def _line(self, frame: FrameType, locals_: "_Locals", line: int, *, raised: bool = False) -> None:
-        """`line` is about to run, and the line before it has, unless it `raised`. What that bound is looked at before
-        it is bound anew, and not at once: asking a frame for a local costs as much as the frame has locals."""
-        pending, bindings, at = locals_.pending, locals_.bindings, frame.f_lasti
+    def _line(self, frame: FrameType, locals_: "_Locals", line: int) -> None:
+        """`line` is about to run, and the line before it has."""
+        self._ran(frame, locals_)
+        locals_.line, locals_.at = line, frame.f_lasti
+        reads = locals_.bindings.read(locals_.at)
+        if locals_.pending or reads:
+            self._look(frame, locals_, reads)
+
+    def _ran(self, frame: FrameType, locals_: "_Locals", *, raised: bool = False) -> None:
+        """Note what the line that has been running may have bound."""
+        bindings, at = locals_.bindings, frame.f_lasti
         names = bindings.by_line.get(locals_.line)
         if names:
             ran = {} if raised or at in bindings.handlers else bindings.ran(locals_.at)
             for name in names:
                 store, limit = ran.get(name, (at, at))
-                pending[name] = locals_.line, limit is None or store < at < limit
-        locals_.line, locals_.at = line, at
-        if pending and any(name in pending for name in bindings.by_line.get(line, ())):
-            self._look(frame, locals_)
+                locals_.pending[name] = locals_.line, limit is None or store < at < limit
 
-    def _look(self, frame: FrameType, locals_: "_Locals") -> None:
-        """Record the pending names that were bound for sure, or hold another object than before."""
+    def _look(self, frame: FrameType, locals_: "_Locals", reads: Tuple[str, ...] = ()) -> None:
+        """Record the pending names that were bound for sure, or hold another object than before; and what is read."""
         values, known = frame.f_locals, locals_.values
         for name, (line, sure) in locals_.pending.items():
             value = values.get(name, _UNBOUND)
@@ -181,9 +206,13 @@ class Probe:
                 known[name] = value
                 self._record(locals_.path, locals_.function, line, name, value)
         locals_.pending = {}
+        for name in reads:
+            value = values.get(name, _UNBOUND)
+            if value is not _UNBOUND:
+                self._record(locals_.path, locals_.function, locals_.line, name, value, True)
 
     def _unwind(self, frame: FrameType, locals_: "_Locals", *, raised: bool = True) -> None:
-        self._line(frame, locals_, locals_.line, raised=raised)
+        self._ran(frame, locals_, raised=raised)
         self._look(frame, locals_)
 
     def _leave(self, frame: FrameType, locals_: "_Locals", value: object) -> None:
@@ -209,14 +238,14 @@ class Probe:
             return len(self._sites) - 1
 
         lines = [number for number, line in enumerate(text.split(b"\n"), 1) if b"lambda" in line]
-        return lambda tree: rewrite(tree, add_site, walruses=b":=" in text, lambdas=lines)
+        return lambda tree: rewrite(tree, add_site, lambdas=lines)
 
     def _saw(self, number: int, *values: object) -> object:
         if self._active:
             try:
                 path, site = self._sites[number]
                 for (name, line), value in zip(site.names, values, strict=True):
-                    self._record(path, site.function, line, name, value)
+                    self._record(path, site.function, line, name, value, site.read)
             except Exception as fault:  # noqa: BLE001 - reported there
                 self._fault(fault)
         return values[-1]
@@ -325,11 +354,15 @@ class Bindings:
         self._lines: List[Optional[int]] = []
         self._stores: List[List[Tuple[str, int, Optional[int]]]] = []
         self._ran: Dict[int, _Ran] = {}
+        self._uses: List[List[Tuple[str, int, bool]]] = []
+        """Where locals are read (True) and bound, in the order of the code."""
+        self._read: Dict[int, Tuple[str, ...]] = {}
         self._borrowed: Set[Tuple[Optional[int], str]] = set()
         """Lines with a comprehension, and the names that it has, too, and puts back."""
         by_line: Dict[int, Dict[str, None]] = {}
         local = code.co_varnames
         local = (*local, *(name for name in code.co_cellvars if name not in local), *code.co_freevars)
+        cells = {*code.co_cellvars, *code.co_freevars}  # loaded as cells for a function that is made
         instructions, before, handler, target = code.co_code, None, False, -1
         for start, end, line in code.co_lines():
             if line != before or not self._starts:
@@ -337,7 +370,8 @@ class Bindings:
                 self._starts.append(start)
                 self._lines.append(line)
                 self._stores.append([])
-            stores, extended = self._stores[-1], 0
+                self._uses.append([])
+            stores, uses, extended = self._stores[-1], self._uses[-1], 0
             for at in range(start, end, 2):
                 operation, argument = instructions[at], extended | instructions[at + 1]
                 extended = argument << 8 if operation == _EXTENDED else 0
@@ -347,11 +381,8 @@ class Bindings:
                 if handler:
                     self.handlers.add(at)
                     handler = False
-                if operation in _BINDING:
-                    names = (local[argument],)
-                elif operation in _BINDING_PAIRS:
-                    names = (local[argument >> 4], local[argument & 15])
-                else:
+                kinds = _USES.get(operation)
+                if kinds is None:
                     if operation == _BORROW:
                         self._borrowed.add((line, local[argument]))
                     elif operation in _FORWARD:
@@ -360,9 +391,15 @@ class Bindings:
                             following += 2
                         target = max(target, following + 2 * argument)
                     continue
-                for name in names:
-                    by_line.setdefault(line, {})[name] = None
-                    stores.append((name, at, target if target > at else None))
+                indices = (argument,) if len(kinds) == 1 else (argument >> 4, argument & 15)
+                for kind, index in zip(kinds, indices, strict=True):
+                    name = local[index]
+                    if kind == "b":
+                        by_line.setdefault(line, {})[name] = None
+                        stores.append((name, at, target if target > at else None))
+                        uses.append((name, at, False))
+                    elif operation == _READING_CELL or name not in cells:
+                        uses.append((name, at, True))
         self.by_line.update((line, tuple(names)) for line, names in by_line.items())
 
     def ran(self, start: int) -> _Ran:
@@ -378,26 +415,57 @@ class Bindings:
             }
         return found
 
+    def read(self, start: int) -> Tuple[str, ...]:
+        """Locals that the line that begins with the instruction `start` reads as they are then."""
+        found = self._read.get(start)
+        if found is None:
+            names: Dict[str, bool] = {}
+            for name, at, reads in self._uses[bisect_right(self._starts, start) - 1]:
+                if at >= start:
+                    names.setdefault(name, reads)
+            found = self._read[start] = tuple(name for name, reads in names.items() if reads and name[0] != ".")
+        return found
+
 
 class _DefLines:
-    """From the first line of a code object, which is that of the first decorator, to the line of `def`."""
+    """From the first line of a code object, which is that of the first decorator, to where a parameter is written."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
-        self.by_path: Dict[str, Dict[int, int]] = {}
+        self.by_path: Dict[str, Dict[Tuple[int, str], int]] = {}
 
-    def find(self, path: str, first: int) -> int:
+    def find(self, path: str, first: int, name: str) -> int:
         lines = self.by_path.get(path)
         if lines is None:
             data = self.text(path)
-            lines = self.by_path[path] = {} if data is None else dict(_decorated(data))
-        return lines.get(first, first)
+            lines = self.by_path[path] = {} if data is None else dict(_parameters(data))
+        return lines.get((first, name), first)
 
 
-def _decorated(data: bytes) -> Iterator[Tuple[int, int]]:
+def _parameters(data: bytes) -> Iterator[Tuple[Tuple[int, str], int]]:
     for node in ast.walk(ast.parse(data)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.decorator_list:
-            yield min(decorator.lineno for decorator in node.decorator_list), node.lineno
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            for parameter in every_argument(node.args):
+                if parameter.lineno != first:
+                    yield (first, parameter.arg), parameter.lineno
+
+
+def _seen(what: Optional[What], count: int, table: Dict[What, int]) -> Seen:
+    if what is None:
+        return {"count": count}
+    if what.type:
+        return {"structure": table.setdefault(what, len(table)), "count": count}
+    ((_, shape, dtype),) = what.arrays
+    return {"shape": list(shape), "dtype": dtype, "count": count}
+
+
+def _structure(what: What) -> Structure:
+    arrays: List[ArrayIn] = [
+        {"path": list(path), "shape": list(shape), "dtype": dtype} for path, shape, dtype in what.arrays
+    ]
+    found: Structure = {"type": what.type, "arrays": arrays}
+    return {**found, "cut": True} if what.cut else found
 
 
 def _watch_code(tool: int, code: CodeType) -> None:

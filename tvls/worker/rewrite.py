@@ -2,8 +2,9 @@
 
 `sys.settrace` would see the same without touching the code, and doubles the time of a trace: it is asked about every
 call inside the framework as well. Here each statement that binds a local name is followed by a call that records the
-names just bound, and lambdas record their arguments and their result. Positions of the user's own code stay what they
-were; nothing else of it changes.
+names just bound, the first of the expressions on a line that read one is inside a call that records it, and lambdas
+record their arguments and their result. Positions of the user's own code stay what they were; nothing else of it
+changes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Callable, List, Optional, Sequence, Tuple, cast
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, cast
 
 SAW = "__tvls_saw__"
 """Built-in that the inserted calls name: `SAW(site, value, ...)`, which answers its last value."""
@@ -21,6 +22,17 @@ Name = Tuple[str, int]  # a local and the line that binds it
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 _RETURN = "return"
+_OWNERS = frozenset(["self", "cls"])
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_COMPREHENSION = ("generators", "elt", "key", "value")  # in the order in which they run
+# Fields whose expressions do not always run; of lists, from an index on.
+_SOMETIMES: "Dict[type, Tuple[Tuple[str, ...], int]]" = {
+    ast.IfExp: (("body", "orelse"), 0),
+    ast.BoolOp: (("values",), 1),
+    ast.Compare: (("comparators",), 1),
+    **dict.fromkeys(_COMPREHENSIONS, (_COMPREHENSION, 0)),
+}
+_UNSEEN = frozenset(["annotation", "ctx", "op", "ops", "pattern"])
 
 
 @dataclass(frozen=True)
@@ -29,23 +41,51 @@ class Site:
 
     function: str
     names: Tuple[Name, ...]
+    read: bool = False
+    """Whether the names are read there, not bound."""
 
 
 @dataclass(frozen=True)
 class _Rules:
     add_site: Callable[[Site], int]
-    walruses: bool
+    reads: List["_Read"]
+    names: Set[str]
+    """What functions of the module bind: what they read of others is no local."""
 
 
-def rewrite(
-    tree: ast.Module, add_site: Callable[[Site], int], *, walruses: bool = True, lambdas: Sequence[int] = ()
-) -> None:
-    """Insert the calls in place. `add_site` answers the number by which a call names its site. Without `walruses` no
-    expression is searched for `name := value`, which is most of the work; `lambdas` are the lines, in order, on which
-    there may be lambdas."""
+class _Place(NamedTuple):
+    """Where an expression stands."""
+
+    parent: ast.AST
+    field: str
+    at: Optional[int]
+    """Index, where the field is a list."""
+
+    def put(self, expression: ast.expr) -> None:
+        if self.at is None:
+            setattr(self.parent, self.field, expression)
+        else:
+            getattr(self.parent, self.field)[self.at] = expression
+
+
+class _Read(NamedTuple):
+    """A name that is read."""
+
+    function: "_Function"
+    name: ast.Name
+    place: _Place
+
+
+def rewrite(tree: ast.Module, add_site: Callable[[Site], int], *, lambdas: Sequence[int] = ()) -> None:
+    """Insert the calls in place. `add_site` answers the number by which a call names its site. `lambdas` are the
+    lines, in order, on which there may be lambdas."""
+    rules = _Rules(add_site, [], set())
     if lambdas:
-        _lambdas(tree, _Rules(add_site, walruses), lambdas)
-    _definitions(tree.body, "", _Rules(add_site, walruses))
+        _lambdas(tree, rules, lambdas)
+    _definitions(tree.body, "", rules)
+    for read in rules.reads:
+        if read.name.id in rules.names:
+            read.place.put(read.function.reading(read.name))
 
 
 def _definitions(body: Sequence[ast.stmt], prefix: str, rules: _Rules) -> None:
@@ -93,9 +133,11 @@ def _inside(node: ast.AST, prefix: str) -> Tuple[Tuple[str, ...], str]:
 
 def _record_lambda(node: ast.Lambda, prefix: str, rules: _Rules) -> None:
     function = _Function(f"{prefix}<lambda>", rules)
-    names = [(argument.arg, node.lineno) for argument in _every(node.args)]
+    names = [(argument.arg, node.lineno) for argument in every_argument(node.args)]
+    rules.names.update(name for name, _ in names)
     value = node.body
     node.body = function.recorded([(_RETURN, value.lineno)], value)
+    function.expressions(node.body)
     if names:  # before the value, which may not come to be
         parts = [function.call(names, [ast.Name(name, ast.Load()) for name, _ in names]), node.body]
         both = ast.Subscript(ast.Tuple(parts, ast.Load()), ast.Constant(1), ast.Load())
@@ -104,7 +146,8 @@ def _record_lambda(node: ast.Lambda, prefix: str, rules: _Rules) -> None:
         node.body = both
 
 
-def _every(arguments: ast.arguments) -> List[ast.arg]:
+def every_argument(arguments: ast.arguments) -> List[ast.arg]:
+    """Parameters of every kind."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return every + [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
 
@@ -128,8 +171,9 @@ class _Function:
 
     def rewrite(self, function: "ast.FunctionDef | ast.AsyncFunctionDef") -> None:
         self._block(function.body)
-        names = [(argument.arg, function.lineno) for argument in _every(function.args)]
+        names = [(argument.arg, argument.lineno) for argument in every_argument(function.args)]
         has_docstring = ast.get_docstring(function, clean=False) is not None
+        self.rules.names.update(name for name, _ in names)
         at = function.body[0]
         function.body[has_docstring:has_docstring] = self._recording(names, at)
 
@@ -140,11 +184,10 @@ class _Function:
                 _definitions([statement], f"{self.qualname}.<locals>.", self.rules)
                 result.append(statement)
                 continue
-            if self.rules.walruses:
-                self._walruses(statement)
             if isinstance(statement, ast.Return) and statement.value is not None:
                 value = statement.value
                 statement.value = self.recorded([(_RETURN, statement.lineno)], value)
+            self.expressions(statement)
             for inner in _inner_bodies(statement):
                 self._block(inner)
             if isinstance(statement, (ast.For, ast.AsyncFor)):
@@ -154,7 +197,9 @@ class _Function:
                 statement.body[:0] = self._recording(names, statement.body[0])
             elif isinstance(statement, ast.Match):
                 for case in statement.cases:
-                    case.body[:0] = self._recording(_captured(case.pattern), case.body[0])
+                    captured = _captured(case.pattern)
+                    self.rules.names.update(name for name, _ in captured)
+                    case.body[:0] = self._recording(captured, case.body[0])
             result.append(statement)
             if isinstance(statement, ast.Assign):
                 names = [name for target in statement.targets for name in _bound(target)]
@@ -163,18 +208,24 @@ class _Function:
                 result += self._recording(_bound(statement.target), statement)
         body[:] = result
 
-    def _walruses(self, statement: ast.stmt) -> None:
-        """Record `name := value` where it stands: in the statement's own expressions."""
-        for child in ast.iter_child_nodes(statement):
-            if isinstance(child, ast.expr) and any(isinstance(node, ast.NamedExpr) for node in ast.walk(child)):
-                _Walruses(self).visit(statement)
-                return
-            if isinstance(child, ast.withitem):
-                self._walruses_in_item(child)
-
-    def _walruses_in_item(self, item: ast.withitem) -> None:
-        if any(isinstance(node, ast.NamedExpr) for node in ast.walk(item)):
-            _Walruses(self).visit(item)
+    def expressions(self, node: ast.AST) -> None:
+        """In the own expressions of a statement, or in the body of a lambda: record `name := value` where it stands,
+        and note what is read. Statements inside have a turn of their own, and so have lambdas."""
+        # The first read of a name on a line is noted, and those that stand where it may be left out.
+        noted: Set[Name] = set()
+        rest = list(_children(node, noted))
+        while rest:
+            child, place, noted = rest.pop()
+            if isinstance(child, ast.Name):
+                if isinstance(child.ctx, ast.Store):
+                    self.rules.names.add(child.id)
+                elif (child.id, child.lineno) not in noted and _is_read(child, place):
+                    noted.add((child.id, child.lineno))
+                    self.rules.reads.append(_Read(self, child, place))
+            elif not isinstance(child, ast.Lambda):
+                if isinstance(child, ast.NamedExpr):
+                    place.put(self.recorded([(child.target.id, child.target.lineno)], child))
+                rest += _children(child, noted)
 
     def _recording(self, names: List[Name], at: ast.AST) -> List[ast.stmt]:
         """A statement that records `names`, standing where `at` does; none for no names."""
@@ -183,37 +234,44 @@ class _Function:
         values: List[ast.expr] = [ast.Name(name, ast.Load()) for name, _ in names]
         return [_placed(ast.Expr(self.call(names, values)), at)]
 
+    def reading(self, name: ast.Name) -> ast.expr:
+        return self._around(self.call([(name.id, name.lineno)], [name], read=True), name)
+
     def recorded(self, names: List[Name], value: ast.expr) -> ast.expr:
-        call = self.call(names, [value])
+        return self._around(self.call(names, [value]), value)
+
+    @staticmethod
+    def _around(call: ast.Call, value: ast.expr) -> ast.expr:
         ast.copy_location(call, value)
         for part in (call.func, call.args[0]):
             ast.copy_location(part, value)
         return call
 
-    def call(self, names: List[Name], values: List[ast.expr]) -> ast.Call:
-        site = self.rules.add_site(Site(self.qualname, tuple(names)))
+    def call(self, names: List[Name], values: List[ast.expr], *, read: bool = False) -> ast.Call:
+        site = self.rules.add_site(Site(self.qualname, tuple(names), read))
         return ast.Call(ast.Name(SAW, ast.Load()), [ast.Constant(site), *values], [])
 
 
-class _Walruses(ast.NodeTransformer):
-    def __init__(self, function: _Function) -> None:
-        self.function = function
+def _is_read(name: ast.Name, place: _Place) -> bool:
+    return isinstance(name.ctx, ast.Load) and place.field != "func" and name.id not in _OWNERS
 
-    def visit(self, node: ast.AST) -> ast.AST:
-        # Statements inside have a turn of their own; a lambda's locals are not this function's.
-        if isinstance(node, ast.Lambda):
-            return node
-        for field, value in ast.iter_fields(node):
-            if field in _BODIES and isinstance(node, ast.stmt):
-                continue
-            if isinstance(value, list):
-                items = cast("List[object]", value)
-                items[:] = [self.visit(item) if isinstance(item, ast.AST) else item for item in items]
-            elif isinstance(value, ast.AST):
-                setattr(node, field, self.visit(value))
-        if isinstance(node, ast.NamedExpr):
-            return self.function.recorded([(node.target.id, node.target.lineno)], node)
-        return node
+
+def _children(node: ast.AST, noted: Set[Name]) -> Iterator[Tuple[ast.AST, _Place, Set[Name]]]:
+    """Expressions directly in a node, the last first, with what was noted before them."""
+    fields = _COMPREHENSION if isinstance(node, _COMPREHENSIONS) else node._fields
+    sometimes, always = _SOMETIMES.get(type(node), ((), 0))
+    for name in reversed(fields):
+        if name in _UNSEEN or (name in _BODIES and isinstance(node, (ast.stmt, ast.Lambda))):
+            continue
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            yield value, _Place(node, name, None), set(noted) if name in sometimes else noted
+        elif isinstance(value, list):
+            items = cast("List[object]", value)
+            for at in range(len(items) - 1, -1, -1):
+                item = items[at]
+                if isinstance(item, ast.AST):
+                    yield item, _Place(node, name, at), set(noted) if name in sometimes and at >= always else noted
 
 
 def _bound(target: Optional[ast.expr]) -> List[Name]:

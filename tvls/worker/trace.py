@@ -22,7 +22,7 @@ from tvls.worker.frames import FrameTable, make_frame
 from tvls.worker.job import Job, SetupFault
 from tvls.worker.modules import file_of
 from tvls.worker.places import Places
-from tvls.worker.probe import Probe
+from tvls.worker.probe import Probe, Seeing
 from tvls.worker.sources import SourceLog
 
 
@@ -100,7 +100,7 @@ def run(request: Mapping[str, Any], progress: Callable[[str], None], preloaded: 
         document = _capture(request, captured, state.versions)
         document["sources"] = sources.table()
         document["frames"] = frames.table()
-        document["observations"] = probe.observations()
+        document.update(probe.seeing()._asdict())
         data = _encode(document)
         _check_size(data, limits)
         return data
@@ -327,6 +327,7 @@ def _failure(
     if calls_it and is_own and failures.lacks_argument(detail):
         part, option = ("init", "--init") if detail["phase"] == "init" else ("inputs", "--input")
         detail.setdefault("hint", f"state it in `{part}` of the setup ({option} NAME=VALUE), or let a factory make it")
+    seen = Seeing([], [], []) if state.probe is None else state.probe.seeing()
     return {
         "formatVersion": FORMAT_VERSION,
         "framework": request["setup"]["framework"],
@@ -334,5 +335,7 @@ def _failure(
         "target": target,
         "failure": detail,
         "sources": sources.table(),
-        "observations": [] if state.probe is None else state.probe.observations(),
+        "observations": seen.observations,
+        "reads": seen.reads,
+        "structures": seen.structures,
     }

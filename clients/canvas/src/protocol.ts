@@ -119,6 +119,15 @@ export const ALLOWED_IN_A_PAGE: readonly string[] = [
   "tvls/trust/get",
 ];
 
+/**
+ * An array in a list, tuple, dictionary, named tuple or dataclass.
+ */
+export interface ArrayIn {
+  dtype: string;
+  path: (string | number)[];
+  shape: number[];
+}
+
 export interface AttachParams {
   /** The last part of the page's address. */
   page: string;
@@ -185,12 +194,16 @@ export interface Capture {
   frames: Frame[];
   framework: "jax" | "torch";
   inputs: Inputs;
+  /** What lines bound names to, and what functions returned: the name `return`. */
   observations: Observation[];
   operations: Operation[];
   outputs: Record<string, unknown>;
+  /** What names held when a line that reads them began. */
+  reads?: Observation[];
   scopes: Scope[];
   setup: SetupRecord;
   sources: Source[];
+  structures?: Structure[];
   target: Target;
   unavailable: Record<string, string>;
   values: Value[];
@@ -806,7 +819,7 @@ export interface NodesAtResult {
 }
 
 /**
- * What a local variable held after a line of workspace code ran under the trace.
+ * What a local variable held in a line of workspace code under the trace.
  */
 export interface Observation {
   /** Qualified name of the function whose local it is. */
@@ -968,10 +981,15 @@ export interface SearchResult {
   nextCursor?: string;
 }
 
+/**
+ * An array, with shape and dtype; an object that holds arrays; or, with neither, something else.
+ */
 export interface Seen {
   count: number;
-  dtype: string;
-  shape: number[];
+  dtype?: string;
+  shape?: number[];
+  /** Index into `structures`. */
+  structure?: number;
 }
 
 /**
@@ -1226,6 +1244,17 @@ export interface StatusResult {
   workers?: WorkerStatus[];
   captures?: number;
   tracesRunning?: number;
+}
+
+/**
+ * An object that holds arrays; objects with the same arrays at the same places are one.
+ */
+export interface Structure {
+  arrays: ArrayIn[];
+  /** Whether it may hold more arrays than these. */
+  cut?: boolean;
+  /** Name of its class, without a module. */
+  type: string;
 }
 
 export interface Target {
