@@ -8,7 +8,7 @@ from tvls.capture.document import Frame
 from tvls.graph import GraphIndex, details, sources
 from tvls.protocol.errors import TvlsError
 
-from .captures import as_capture, document, frame, mlp, operation, value, with_bodies
+from .captures import Json, as_capture, document, frame, mlp, operation, value, with_bodies
 
 
 def places(frames: list[Frame]) -> list[str]:
@@ -144,6 +144,46 @@ def test_nodes_of_bodies() -> None:  # R34
     assert places(sources(index, "op:cos.0", inner)) == ["model.py:11", "model.py:12"]
     assert body.startswith("scan.1")  # the ids of the two scans' shared body differ
     assert details(index, "op:scan.0").node.node.bodies[0].id != body
+
+
+def test_what_no_line_of_the_workspace_makes_comes_from_the_operation_around() -> None:  # R26
+    """`lax.switch(i, [jnp.sin, …])`: the branch has frames of the library alone."""
+    library = {"path": "jax/_src/pjit.py", "workspace": False}
+
+    def body(*operations: Json, bodies: list[Json] | None = None) -> Json:
+        return {
+            "label": "branch",
+            "inputs": [],
+            "outputs": [],
+            "values": [value(), value()],
+            "operations": list(operations),
+            "scopes": [{"id": "", "parent": None, "kind": "root"}],
+            "bodies": bodies or [],
+        }
+
+    inner = body(operation("cos.0", [], [0], frames=[0]))
+    outer = body(
+        operation("sin.0", [], [0], frames=[0]),
+        operation("cond.1", [], [1], frames=[0], bodies=[{"role": "branch", "body": 0}]),
+        bodies=[inner],
+    )
+    shared = body(operation("tan.0", [], [0], frames=[]))
+    found = document(
+        values=[value(), value()],
+        operations=[
+            operation("cond.0", [], [0], frames=[1, 3], bodies=[{"role": n, "body": b} for b, n in enumerate("ab")]),
+            operation("cond.1", [], [1], frames=[2, 3], bodies=[{"role": "a", "body": 1}]),
+        ],
+        frames=[frame(1, 0, 9, **library), frame(7, 4, 40), frame(8, 4, 40), frame(20, 0, 9, function="main")],
+        bodies=[outer, shared],
+    )
+    index = GraphIndex(as_capture(found))
+    assert details(index, "op:sin.0", "cond.0#0").node.node.source == "model.py:7"
+    assert places(sources(index, "op:sin.0", "cond.0#0")) == ["model.py:7", "jax/_src/pjit.py:1", "model.py:20"]
+    assert details(index, "op:cos.0", "cond.0#0>cond.1#0").node.node.source == "model.py:7"
+    # Of a body of two operations, the line that both come from.
+    assert details(index, "op:tan.0", "cond.1#0").node.node.source == "model.py:20"
+    assert places(sources(index, "op:tan.0", "cond.0#1")) == ["model.py:20"]
 
 
 def test_a_module_comes_from_the_line_that_calls_it() -> None:  # R26

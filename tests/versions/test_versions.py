@@ -180,7 +180,7 @@ def test_frames_lead_to_the_source(answers: dict[str, Answers], row: Row) -> Non
 def seen_in(document: dict[str, Any]) -> dict[tuple[str, int, str], list[tuple[list[int], str, int]]]:
     return {
         (found["function"], found["line"], found["name"]): [
-            (seen["shape"], seen["dtype"], seen["count"]) for seen in found["seen"]
+            (seen["shape"], seen["dtype"], seen["count"]) for seen in found["seen"] if "shape" in seen
         ]
         for found in document["observations"]
     }

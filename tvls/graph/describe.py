@@ -68,7 +68,7 @@ def operation_node(graph: Graph, index: int, parent: str, body: str | None, limi
             parent=parent,
             opaque=operation.get("opaque"),
             outputs=[value_info(graph, value) for value in outputs],
-            source=graph.innermost(operation["frames"]),
+            source=graph.source(operation["frames"]),
             costs=operation_costs(graph, index),
             noise=operation_noise(graph)[index],
         )
@@ -88,7 +88,7 @@ def operation_node(graph: Graph, index: int, parent: str, body: str | None, limi
         constants=_listed(graph, constants, limit),
         constants_total=_total(len(constants), limit),
         bodies=body_infos(graph, index, body),
-        source=graph.innermost(operation["frames"]),
+        source=graph.source(operation["frames"]),
         costs=operation_costs(graph, index),
         noise=operation_noise(graph)[index],
     )
@@ -133,7 +133,7 @@ def scope_node(
         state_total=_total(len(state), limit),
         constants=_listed(graph, constants, limit),
         constants_total=_total(len(constants), limit),
-        source=graph.innermost(graph.call_frames[index]),
+        source=graph.source(graph.call_frames[index]),
         costs=scope_costs(graph, index),
         segment=t.SegmentInfo(number=number, count=count) if count > 1 else None,
     )

@@ -93,10 +93,14 @@ def sources(index: GraphIndex, node: str, body: str | None = None) -> list[Frame
     """Frames of a node: the innermost workspace frame first, then the rest, innermost first. Raises `nodeNotFound`.
 
     For a scope these are the frames that all of its operations share: where the module or function was called.
+    Of an operation or scope of a body that no line of the workspace makes, those of the operation around follow.
     Inputs, outputs and constants have none.
     """
     graph = index.graph(body)
-    frames = [graph.frames[at] for at in _frames_of(graph, node)]
+    own = _frames_of(graph, node)
+    makes = node.startswith(("op:", "scope:"))
+    around = graph.around if makes and not graph.innermost(own) else []
+    frames = [graph.frames[at] for at in (*own, *around)]
     first = next((at for at, frame in enumerate(frames) if frame["workspace"]), 0)
     return [*frames[first : first + 1], *frames[:first], *frames[first + 1 :]]
 

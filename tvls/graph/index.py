@@ -93,6 +93,8 @@ class Graph:
         self._body_graphs: dict[int, Graph] = {}
         self.given_names: dict[int, str] = {}
         """Of a body: names of inputs that have none here, by value, as the operation around it gives them."""
+        self.around: list[int] = []
+        """Of a body: frames that the operations have in common that it is a body of."""
         self.value_infos: dict[int, t.ValueInfo] = {}
         """Values as they travel, made when they are first asked for."""
         self.scope_nodes: dict[int, t.Node] = {}
@@ -431,6 +433,10 @@ class Graph:
                 return f"{frame['path']}:{frame['line']}"
         return None
 
+    def source(self, frames: Sequence[int]) -> str | None:
+        """`path:line` of an operation or call: of what no line of the workspace makes, that of the operation around."""
+        return self.innermost(frames) or self.innermost(self.around)
+
     # --- ids -------------------------------------------------------------------------------------------------------
 
     def operation_node(self, operation: int) -> str:
@@ -469,9 +475,21 @@ class Graph:
                 [Port(f"out:{at}", f"out[{at}]", operand) for at, operand in enumerate(found["outputs"])],
                 self.frames,
             )
+            around = self._frames_around.get(body, [])
+            known.around = around if self.innermost(around) else self.around
             known.given_names = {value: name for value, name in zip(found["inputs"], names, strict=True) if name}
             self._body_graphs[body] = known
         return known
+
+    @cached_property
+    def _frames_around(self) -> dict[int, list[int]]:
+        """Body → frames of the operation that it is of, or those that several have in common."""
+        found: dict[int, list[int]] = {}
+        for operation in self.operations:
+            for ref in operation.get("bodies", ()):
+                body, frames = ref["body"], operation["frames"]
+                found[body] = _common_end(found[body], frames) if body in found else frames
+        return found
 
     @cached_property
     def _names_given(self) -> dict[int, list[str | None]]:

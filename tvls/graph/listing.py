@@ -151,7 +151,7 @@ def _part_text(level: _Level, parts: list[Part], closed: bool) -> str:
         text += f" · {plural(size['count'], 'parameter')}{each}"
     if closed or first.count == 0:
         text += f" · {plural(first.count, 'operation') if first.count else 'no operations'}{each}"
-    source = graph.innermost(graph.call_frames[first.scope])
+    source = graph.source(graph.call_frames[first.scope])
     return f"{text}   {source}" if source else text
 
 
@@ -198,7 +198,7 @@ def _operation_text(graph: Graph, at: int) -> str:
     text = (
         f"{operation['primitive']}  {' · '.join(operands)}{' ' if operands else ''}→ {', '.join(results) or 'nothing'}"
     )
-    source = graph.innermost(operation["frames"])
+    source = graph.source(operation["frames"])
     if source:
         text += f"   {source}"
     return f"{text}   [{operation['opaque']}]" if "opaque" in operation else text
