@@ -138,6 +138,11 @@ async def test_functions_of_one_name(tmp_path: Path, models_python: str) -> None
         )
         outer = await shown(call, "__call__", after=LINEN.splitlines().index("class Net(nn.Module):"))
         assert outer == "float32[2, 5] · ×1 · inferred · fresh\n\nreturned by __call__"
+        assert (
+            await shown("class Block(nn.Module):", "Block")
+            == "Block · inferred · fresh\n\n3 modules, 40 to 72 parameters each"
+        )
+        assert await shown("class Net(nn.Module):", "Net") == "Net · inferred · fresh\n\n1 module, 229 parameters"
         loop = await shown("            x = Block()(x)", "x", 1)
         assert loop == (
             "float32[2, 8] · ×2 · inferred · fresh\n\nalso float32[2, 4] ×1\n\n×: seen 3 times in the traced program"
@@ -151,6 +156,10 @@ async def test_a_measured_run(tmp_path: Path, torch_python: str) -> None:  # R25
             "float32[2, 3] · ×1 · measured · fresh\n\nalso float32[2, 4] ×1, float32[2, 5] ×1\n\n"
             "×: seen 3 times in the measured run"
         )
+        layers = "Linear · measured · fresh\n\n3 modules, 16 to 36 parameters each"
+        assert await shown("        for layer in self.layers:", "layers") == layers
+        made = "        self.layers = nn.ModuleList(nn.Linear(n, n + 1) for n in (3, 4, 5))"
+        assert await shown(made, "layers") == layers
         assert await shown("        return x", "x") == "float32[2, 6] · ×1 · measured · fresh"
         assert await shown("            skips.append(x)", "skips") == (
             "[float32[2, 4]] · ×1 · measured · fresh\n\nalso [float32[2, 4], float32[2, 5]] ×1, no array ×1\n\n"

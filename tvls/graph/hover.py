@@ -13,9 +13,10 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from tvls.capture.document import Evidence, Failure, Frame
+from tvls.capture.document import Evidence, Failure, Frame, Scope
 from tvls.graph.annotations import names_by_line
 from tvls.graph.index import GraphIndex, Located
+from tvls.graph.modules import modules_at, modules_of_class, modules_text
 from tvls.graph.observations import RETURN, Held, Kind, Observations, observations, seen_by
 from tvls.graph.places import Function, Part, text_of
 from tvls.graph.positions import Stack, extent, frames_at, positions
@@ -126,7 +127,35 @@ def hover(
         found = _expression(asked, path, line, line_text, tokens, at)
         if found is not None:
             return _expression_text(asked, found, line, tokens[at], freshness)
+        return _modules(asked, path, line, tokens, at, lines, freshness)
     return None
+
+
+def _modules(
+    index: GraphIndex,
+    path: str,
+    line: int,
+    tokens: list[_Token],
+    at: int,
+    lines: Sequence[str],
+    freshness: t.Freshness,
+) -> HoverText | None:
+    """What the graph knows of the modules of a class, on its name; and of those in an attribute, on `self.name`."""
+    token, text = tokens[at], text_of(lines)
+    if text is None or token.kind != tokenize.NAME:
+        return None
+    modules: list[Scope] = []
+    if _text(tokens, at - 1) == "class":
+        qualname = text.classes.get((line, token.text))
+        modules = modules_of_class(index, path, ".".join(qualname)) if qualname else []
+    elif _text(tokens, at - 1) == "." and _text(tokens, at - 2) == "self":
+        function = text.at(line, token.start).function
+        modules = modules_at(index, path, ".".join(function[:-1]), token.text) if function and function[1:] else []
+    if not modules:
+        return None
+    name, told = modules_text(modules)
+    markdown = f"`{name} · {index.capture['evidence']} · {freshness}`\n\n{told}"
+    return HoverText(markdown, token.start, token.end)
 
 
 def _seen_here(

@@ -47,6 +47,10 @@ class Text:
         self.definitions = {
             (node.lineno, node.name): Definition(function, tuple(lines_of_returns(node)))
             for node, function in _definitions(tree, ())
+            if not isinstance(node, ast.ClassDef)
+        }
+        self.classes = {
+            (node.lineno, node.name): name for node, name in _definitions(tree, ()) if isinstance(node, ast.ClassDef)
         }
 
     def at(self, line: int, column: int) -> Place:
@@ -86,14 +90,15 @@ def _text_of(text: str) -> Text | None:
         return None
 
 
-def _definitions(node: ast.AST, around: Function) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, Function]]:
+def _definitions(
+    node: ast.AST, around: Function
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, Function]]:
     work: list[tuple[ast.AST, Function]] = [(node, around)]
     while work:
         at, around = work.pop()
         if isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             around = (*around, at.name)
-            if not isinstance(at, ast.ClassDef):
-                yield at, around
+            yield at, around
         elif isinstance(at, ast.Lambda):
             around = (*around, "<lambda>")
         work += [(child, around) for child in ast.iter_child_nodes(at)]
