@@ -56,6 +56,50 @@ def test_queries(query: str, nodes: list[str]) -> None:  # R29
     assert found_nodes(query) == nodes
 
 
+def of_a_library() -> Json:
+    """`nn.gelu(x)` of the model, a scope named so, and a function of the program that is called by a library."""
+    library = {"workspace": False, "path": "jax/_src/nn/functions.py"}
+    frames = [
+        frame(3, 4, 9, function="Net.__call__"),
+        frame(90, 4, 9, **library, function="gelu"),
+        frame(80, 4, 9, **library, function="_gelu_impl.<locals>.gelu_part"),
+        frame(70, 4, 9, **library, function="_wrapped"),
+        frame(60, 4, 9, **library, function="Optimizer.gelu_step"),
+    ]
+    return document(
+        values=[value("input"), value(), value(), value(), value()],
+        operations=[
+            operation("erf.0", [0], [1], frames=[2, 3, 1, 0, 4]),
+            operation("mul.0", [1], [2], frames=[0, 4, 1]),  # what called the program is no function that it called
+            operation("add.0", [2], [3], scope=1, frames=[0]),
+            operation("neg.0", [3], [4], frames=[1]),
+        ],
+        scopes=[
+            {"id": "", "parent": None, "kind": "root"},
+            {"id": "gelu", "parent": 0, "kind": "named", "name": "gelu"},
+        ],
+        frames=frames,
+        inputs={"args": [{"value": 0}], "kwargs": {}},
+        outputs={"value": 4},
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "nodes"),
+    [
+        ("gelu", ["scope:gelu", "op:add.0", "op:erf.0"]),
+        ("GELU_part", ["op:erf.0"]),
+        ("erf gelu", ["op:erf.0"]),
+        ("gelu [2,3] model.py:3", ["op:add.0", "op:erf.0"]),
+        ("gelu [9]", []),
+        ("wrapped", []),
+        ("step", []),
+    ],
+)
+def test_a_library_function_finds_what_it_was_called_for(query: str, nodes: list[str]) -> None:  # R29
+    assert found_nodes(query, of_a_library()) == nodes
+
+
 def test_a_scalar_shape() -> None:
     assert "op:a.0" in found_nodes("[]", document(values=[value(shape=())], operations=[operation("a.0", [], [0])]))
 

@@ -1,4 +1,4 @@
-"""Finding nodes by words: primitives, scopes, parameters, shapes and source lines."""
+"""Finding nodes by words: primitives, scopes, parameters, library functions, shapes and source lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import takewhile
+from typing import Literal, NamedTuple
 
 from tvls.capture.document import Value
 from tvls.graph.cursor import question, read_cursor, write_cursor
@@ -50,6 +51,25 @@ class _Entry(NamedTuple):
     located: Located
     kind: str
     at: int
+    by_call: bool = False
+    """Whether only a library function that was called has a word; such nodes come last."""
+
+
+class _Calls(NamedTuple):
+    """Frames of a capture, by their place in its table."""
+
+    of: dict[str, frozenset[int]]
+    """Word → frames in library functions of that name; without words that no function has."""
+    own: frozenset[int]
+    """Frames in the workspace."""
+
+    def include(self, word: str, frames: Sequence[int]) -> bool:
+        """Whether the innermost line of the workspace, as far as the frames have one, called such a function."""
+        named = self.of[word]
+        if named.isdisjoint(frames):
+            return False
+        inside = frozenset(takewhile(lambda frame: frame not in self.own, frames))
+        return len(inside) < len(frames) and not named.isdisjoint(inside)
 
 
 def parse_query(text: str) -> Query:
@@ -102,7 +122,8 @@ def search(index: GraphIndex, query: str, cursor: str | None = None, limit: int 
     """Nodes that match every word, in program order, the program before its bodies; an empty query finds none.
 
     Text words match, in any case and anywhere, the primitive, the scope path, and names of parameters and other state
-    that an operation reads; an input or output by its name, a scope by its path and class. A shape matches a result.
+    that an operation reads; an input or output by its name, a scope by its path and class. After all these come
+    operations of a library function that the program called by a name with the word in it. A shape matches a result.
     `file.py:12` matches an operation with a workspace frame on that line of a file whose path ends so. `limit` is
     clamped to 1 … 2,000. Raises `cursorInvalid`.
     """
@@ -121,20 +142,40 @@ def _entries(index: GraphIndex, text: str) -> list[_Entry]:
     if known is None:
         query = parse_query(text)
         empty = not (query.words or query.shapes or query.lines)
-        known = [] if empty else [entry for located in index.graphs for entry in _matches(index, located, query)]
+        known = [] if empty else _found(index, query)
         while len(kept) >= _QUERIES_KEPT:
             kept.pop(next(iter(kept)))
         kept[text] = known
     return known
 
 
-def _matches(index: GraphIndex, located: Located, query: Query) -> Iterator[_Entry]:
+def _found(index: GraphIndex, query: Query) -> list[_Entry]:
+    calls = _calls(index, query)
+    found = [entry for located in index.graphs for entry in _matches(index, located, query, calls)]
+    return sorted(found, key=lambda entry: entry.by_call)
+
+
+def _calls(index: GraphIndex, query: Query) -> _Calls:
+    frames = index.capture["frames"]
+    public = [
+        (at, name.lower())
+        for at, frame in enumerate(frames)
+        if not frame["workspace"] and not (name := frame["function"].rpartition(".")[2]).startswith(("_", "<"))
+    ]
+    of = {word: frozenset(at for at, name in public if word in name) for word in query.words}
+    return _Calls(
+        {word: named for word, named in of.items() if named},
+        frozenset(at for at, frame in enumerate(frames) if frame["workspace"]),
+    )
+
+
+def _matches(index: GraphIndex, located: Located, query: Query, calls: _Calls) -> Iterator[_Entry]:
     graph = located.graph
     if not query.lines:
         for at, port in enumerate(graph.inputs):
             if _port_matches(graph, port.operand.get("value"), port.place, query):
                 yield _Entry(located, "in", at)
-    yield from _program_matches(index, located, query)
+    yield from _program_matches(index, located, query, calls)
     if not query.lines:
         for at, port in enumerate(graph.outputs):
             if _port_matches(graph, port.operand.get("value"), port.place, query):
@@ -149,9 +190,9 @@ def _port_matches(graph: Graph, value: int | None, place: str, query: Query) -> 
     return all(described is not None and shape_matches(shape, described) for shape in query.shapes)
 
 
-def _program_matches(index: GraphIndex, located: Located, query: Query) -> Iterator[_Entry]:
+def _program_matches(index: GraphIndex, located: Located, query: Query, calls: _Calls) -> Iterator[_Entry]:
     graph = located.graph
-    operation_matches = _operation_test(index, graph, query)
+    operation_matches = _operation_test(index, graph, query, calls)
     scopes_wanted = bool(query.words) and not query.shapes and not query.lines
     passed = [at in graph.wrappers for at in range(len(graph.scopes))]  # wrappers are not nodes of a view
     for at, scope in enumerate(graph.home):
@@ -161,8 +202,9 @@ def _program_matches(index: GraphIndex, located: Located, query: Query) -> Itera
                     passed[outer] = True
                     if _scope_matches(graph, outer, query.words):
                         yield _Entry(located, "scope", outer)
-        if operation_matches(at):
-            yield _Entry(located, "op", at)
+        by = operation_matches(at)
+        if by is not None:
+            yield _Entry(located, "op", at, by == "call")
     if scopes_wanted:
         for scope in range(len(passed)):
             if not passed[scope] and _scope_matches(graph, scope, query.words):
@@ -181,7 +223,9 @@ def _scope_text(graph: Graph, at: int) -> str:
     return f"{graph.scopes[at]['id']}\n{'/'.join(graph.scope_path(at))}".lower()
 
 
-def _operation_test(index: GraphIndex, graph: Graph, query: Query) -> Callable[[int], bool]:
+def _operation_test(
+    index: GraphIndex, graph: Graph, query: Query, calls: _Calls
+) -> Callable[[int], Literal["name", "call"] | None]:
     operations, values, home = graph.operations, graph.values, graph.home
     lines = [_frames_on_line(index, path, line) for path, line in query.lines]
     primitive_hits: dict[tuple[str, int], list[str]] = {}
@@ -199,19 +243,25 @@ def _operation_test(index: GraphIndex, graph: Graph, query: Query) -> Callable[[
             known = primitive_hits[key] = [word for word in query.words if word not in text]
         return known
 
-    def matches(at: int) -> bool:
+    def matches(at: int) -> Literal["name", "call"] | None:
         operation = operations[at]
+        by: Literal["name", "call"] = "name"
         missing = words_left(at)
         if missing:
             read = [
                 names[value] for o in operation["inputs"] if (value := o.get("value")) is not None and value in names
             ]
-            if not all(any(word in name for name in read) for word in missing):
-                return False
+            for word in missing:
+                if not any(word in name for name in read):
+                    if word not in calls.of or not calls.include(word, operation["frames"]):
+                        return None
+                    by = "call"
         for shape in query.shapes:
             if not any(shape_matches(shape, values[value]) for value in operation["outputs"]):
-                return False
-        return all(not on_line.isdisjoint(operation["frames"]) for on_line in lines)
+                return None
+        if any(on_line.isdisjoint(operation["frames"]) for on_line in lines):
+            return None
+        return by
 
     return matches
 
@@ -227,7 +277,7 @@ def _frames_on_line(index: GraphIndex, path: str, line: int) -> frozenset[int]:
 
 
 def _hit(index: GraphIndex, entry: _Entry) -> t.NodeHit:
-    located, kind, at = entry
+    located, kind, at, _ = entry
     graph = located.graph
     if kind == "op":
         return operation_hit(index, located, at)

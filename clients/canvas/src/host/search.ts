@@ -1,4 +1,5 @@
-// Search in an exported file, by the rules of `tvls/graph/search`: words that all have to match, shapes, lines.
+// Search in an exported file, by the rules of `tvls/graph/search`: words that all have to match, shapes, lines. Frames of
+// libraries are not in the file, so that their functions find nothing.
 import type * as p from "../protocol";
 import { shortDtype } from "../text";
 import { type FileData, type FileDetails, framesOf } from "./file";
