@@ -121,7 +121,7 @@ def test_a_function_that_is_no_target_is_asked_for_its_arguments(folder: Path) -
     assert profiles(folder)["loss_fn"]["inputs"] == {"args": [array, weights, array], "kwargs": {}}
     for name in ("Plain", "Weights"):
         refused = run(folder, f"loss.py:{name}", "--set", "seed=1")
-        assert refused.returncode == 1
+        assert refused.returncode == 2
         assert f"{name} is a class, and no module" in refused.stderr
     assert list(profiles(folder)) == ["loss_fn"]
 
@@ -173,6 +173,21 @@ def test_a_terminal_is_asked_until_the_form_is_complete(folder: Path) -> None:  
         "args": [{"kind": "tensor", "shape": [32, 784], "dtype": "float32"}, True],
         "kwargs": {},
     }
+
+
+def test_what_has_a_default_is_told(folder: Path) -> None:  # R10
+    (folder / "gpt.py").write_text(
+        "from dataclasses import dataclass\nfrom torch import nn\n\n\n@dataclass\nclass GPTConfig:\n"
+        "    width: int = 8\n\n\n"
+        "class GPT(nn.Module):\n    def __init__(self, config):\n        super().__init__()\n\n"
+        "    def forward(self, idx, targets=None):\n        return idx\n"
+    )
+    code, text = answer(folder, "gpt.py:GPT", "int64[2, 8]")
+    assert code == 0, text
+    assert "Not asked for, as the program has a default: config.width, targets. --set NAME=VALUE states one." in text
+    saved = profiles(folder)["gpt"]
+    assert saved["init"]["kwargs"] == {"config": {"kind": "object", "class": "gpt:GPTConfig", "fields": {}}}
+    assert saved["inputs"]["args"] == [{"kind": "tensor", "shape": [2, 8], "dtype": "int64"}]
 
 
 def test_an_interrupt_ends_the_questions_at_once(folder: Path) -> None:

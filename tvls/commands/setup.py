@@ -33,6 +33,7 @@ _INTRODUCTION: Final = (
     "Ctrl-C ends it, and nothing is saved.",
 )
 _FACTORY_KEYS: Final = [f"{part}.factory.{name}" for part in ("init", "inputs") for name in ("file", "callable")]
+_MOST_NAMES: Final = 12
 _ARRAY: Final = re.compile(r"[A-Za-z_][\w.<> ]*\[.*\]")
 
 
@@ -133,6 +134,7 @@ class _Dialogue:
         while True:
             field = next((f for f in form.fields if f.key not in asked and _is_asked(form, f, everything)), None)
             if field is None:
+                _tell_unasked(form, asked)
                 return form
             answer = _prompt(form, field)
             asked |= {field.key, *(part.key for part in form.fields if part.parent == field.key)}
@@ -243,6 +245,15 @@ def _prompt(form: ts.SetupForm, field: ts.SetupField) -> str:
     if not line:
         raise EOFError
     return line.strip()
+
+
+def _tell_unasked(form: ts.SetupForm, asked: set[str]) -> None:
+    """What the program has a default for, and nobody was asked."""
+    fields = [f for f in form.fields if f.group in ("init", "inputs") and not (f.required or f.parts or f.advanced)]
+    left = [short_name(form, f) for f in fields if f.value is msgspec.UNSET and f.key not in asked and f.default]
+    if left:
+        names = ", ".join(left[:_MOST_NAMES]) + (f" and {len(left) - _MOST_NAMES} more" if left[_MOST_NAMES:] else "")
+        _say(f"Not asked for, as the program has a default: {names}. --set NAME=VALUE states one.")
 
 
 def _say(text: str) -> None:
