@@ -104,11 +104,12 @@ def test_a_model_that_is_named_or_made(nvim_path: str, tmp_path: Path, torch_pyt
         assert "x.dtype = float32  (assumed)" in offered
         assert not [text for text in offered if text.startswith(("init.", "inputs."))]
 
-        (folder / "tensorviz.toml").write_text(
-            SETUP.replace("profiles.net", "profiles.ready").replace("model:Net", "agent:model")
-        )
-        nvim.command("Tvls open model")  # there already: no lens stands at it, and no profile has its name
-        nvim.wait_outline("profile ready")
+        # There already: no lens stands at it, and no profile has its name; the object tells what it is called with.
+        nvim.answer("^x%.shape", "2, 4")
+        nvim.answer("^Setup of agent:model", "Save as the profile")
+        nvim.command("Tvls open model")
+        nvim.wait_outline("fresh · measured")
+        assert 'model = "agent:model"' in (folder / "tensorviz.toml").read_text()
         nvim.command("wincmd p")
 
         # What a line ends with is of the names that it assigns, never of what a library made below it.

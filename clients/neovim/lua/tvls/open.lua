@@ -106,6 +106,11 @@ function M.open(client, what, options)
     elseif kind == 'setupRequired' and (what.uri or what.profile) then
       what.profile = require('tvls.setup').ask(client, what)
       mended[kind] = true
+    elseif kind == 'setupInvalid' and data.phase == 'inputs' and (what.uri or what.profile) then
+      -- Only the object itself told what it is called with, as a module does that is there already.
+      task.notify(task.describe(result), vim.log.levels.WARN)
+      what.profile = require('tvls.setup').ask(client, what)
+      mended[kind] = true
     elseif kind == 'environmentInvalid' and data.requirements then
       task.notify(task.describe(result), vim.log.levels.WARN)
       require('tvls.environment').install(client, {
