@@ -255,7 +255,7 @@ def test_health_names_what_is_missing(nvim_path: str, folder: Path, tmp_path: Pa
     with editor(nvim_path, tmp_path / "a", ["no-such-tvls", "serve"], {}) as nvim:
         report = health(nvim)
         assert "`no-such-tvls` is not on the PATH" in report
-        assert "pipx install tvls" in report
+        assert "pipx install /path/to/tvls" in report
     with editor(nvim_path, tmp_path / "b", SERVE, {"interpreter": sys.executable}) as nvim:
         assert "the server does not run" in health(nvim)
         start(nvim, folder / "scan.py")
