@@ -159,6 +159,12 @@ class Layer:
 def grow(x):
     return Array(x.shape[0] * 2)
 
+def one_line():
+    x = Array(1)
+    for _ in range(3): x = grow(x)
+    y = [z for z in (x, grow(x))]
+    return x, y
+
 def net():
     x = Array(1)
     for _ in range(3):
@@ -231,6 +237,22 @@ async def test_what_a_line_reads_is_what_was_there(pool: WorkerPool, workspace: 
     assert (branch, "x") not in found  # a branch that never ran
     [k] = [one for one in document["reads"] if one["name"] == "k"]
     assert sum(one["count"] for one in k["seen"]) == 2  # once it was no array
+
+
+@pytest.mark.parametrize("python", pythons(), ids=lambda python: Path(python).parent.parent.name)
+async def test_loops_on_one_line(pool: WorkerPool, workspace: Path, python: str) -> None:
+    # R25
+    write(workspace, model=READS)
+    document = await trace(pool, workspace, python, qualname="one_line")
+    assert "failure" not in document, document["failure"]
+    lines = READS.splitlines()
+    loop, made = (
+        lines.index(f"    {text}") + 1 for text in ("for _ in range(3): x = grow(x)", "y = [z for z in (x, grow(x))]")
+    )
+    assert seen(document)[loop, "x"] == [((2,), 1), ((4,), 1), ((8,), 1)]
+    reads = seen(document, "reads")
+    assert reads[loop, "x"] == [((1,), 1), ((2,), 1), ((4,), 1)]
+    assert reads[made, "z"] == [((8,), 1), ((16,), 1)]
 
 
 @pytest.mark.parametrize("python", pythons(), ids=lambda python: Path(python).parent.parent.name)

@@ -38,6 +38,8 @@ _VARARGS, _VARKEYWORDS = 0x4, 0x8
 _UNBOUND = object()
 _EXTENDED = opcode.opmap["EXTENDED_ARG"]
 _CACHE, _HANDLER, _BORROW = (opcode.opmap.get(name, -1) for name in ("CACHE", "PUSH_EXC_INFO", "LOAD_FAST_AND_CLEAR"))
+_NEXT = opcode.opmap["FOR_ITER"]
+_BACKWARD = opcode.opmap.get("JUMP_BACKWARD", -1)
 _FORWARD = frozenset(number for number in opcode.hasjrel if "BACKWARD" not in opcode.opname[number])
 # What an instruction does with locals: read or bind. Two of them share its argument, four bits each.
 _USES = {
@@ -177,11 +179,31 @@ class Probe:
         self._look(frame, locals_)
         return locals_
 
-    def _line(self, frame: FrameType, locals_: "_Locals", line: int) -> None:
+    def _again(self, frame: FrameType, locals_: "_Locals", to: int) -> None:
+        """A loop on one line goes on at the instruction `to`, which is no event of a line."""
+        if locals_.bindings.line_of(to) != locals_.line:
+            return
+        values = frame.f_locals
+        turn = [
+            *locals_.turn,
+            *((n, values[n]) for n in locals_.bindings.borrowed.get(locals_.line, ()) if n in values),
+        ]
+        for name, value in turn:
+            self._record(locals_.path, locals_.function, locals_.line, name, value, True)
+        self._line(frame, locals_, locals_.line, to)
+
+    def _line(self, frame: FrameType, locals_: "_Locals", line: int, at: Optional[int] = None) -> None:
         """`line` is about to run, and the line before it has."""
         self._ran(frame, locals_)
-        locals_.line, locals_.at = line, frame.f_lasti
-        reads = locals_.bindings.read(locals_.at)
+        if at is not None:
+            for name in locals_.bindings.borrowed.get(line, ()):
+                locals_.pending.pop(name, None)
+        locals_.line, locals_.at = line, frame.f_lasti if at is None else at
+        reads, locals_.turn = locals_.bindings.read(locals_.at), []
+        if at is not None and reads and locals_.bindings.may_end(at):
+            values = frame.f_locals
+            locals_.turn = [(name, values[name]) for name in reads if name in values]
+            reads = ()
         if locals_.pending or reads:
             self._look(frame, locals_, reads)
 
@@ -285,6 +307,11 @@ class Probe:
             if locals_ is not None:
                 self._line(frame, locals_, line)
 
+        def on_jump(frame: FrameType, code: CodeType, offset: int, to: int) -> None:
+            locals_ = live.get(frame) if to < offset else None
+            if locals_ is not None:
+                self._again(frame, locals_, to)
+
         def on_return(frame: FrameType, code: CodeType, offset: int, value: object) -> None:
             locals_ = live.pop(frame, None)
             if locals_ is not None:
@@ -297,6 +324,7 @@ class Probe:
 
         monitoring.register_callback(tool, events.PY_START, guarded(on_start))
         monitoring.register_callback(tool, events.LINE, guarded(on_line))
+        monitoring.register_callback(tool, events.JUMP, guarded(on_jump))
         monitoring.register_callback(tool, events.PY_RETURN, guarded(on_return))
         monitoring.register_callback(tool, events.PY_UNWIND, guarded(on_unwind))
         monitoring.set_events(tool, events.PY_UNWIND)  # cannot be asked for by code object; fires on exceptions only
@@ -305,7 +333,7 @@ class Probe:
 
         def stop() -> None:
             monitoring.set_events(tool, 0)
-            for event in (events.PY_START, events.LINE, events.PY_RETURN, events.PY_UNWIND):
+            for event in (events.PY_START, events.LINE, events.JUMP, events.PY_RETURN, events.PY_UNWIND):
                 monitoring.register_callback(tool, event, None)
             monitoring.free_tool_id(tool)
             for frame, locals_ in live.items():  # generators that nobody finished
@@ -318,7 +346,7 @@ class Probe:
 class _Locals:
     """What is known of a frame's locals."""
 
-    __slots__ = ("at", "bindings", "function", "line", "path", "pending", "values")
+    __slots__ = ("at", "bindings", "function", "line", "path", "pending", "turn", "values")
 
     def __init__(self, path: str, function: str, bindings: "Bindings", line: int, at: int) -> None:
         self.path = path
@@ -332,6 +360,8 @@ class _Locals:
         """What each local was when it was last looked at."""
         self.pending: Dict[str, Tuple[int, bool]] = {}
         """Locals that may have been bound since then: the line that did it, and whether it did for sure."""
+        self.turn: List[Tuple[str, object]] = []
+        """What the next turn of a loop on one line reads, if there is one."""
 
 
 def _arguments(code: CodeType) -> Tuple[str, ...]:
@@ -357,7 +387,8 @@ class Bindings:
         self._uses: List[List[Tuple[str, int, bool]]] = []
         """Where locals are read (True) and bound, in the order of the code."""
         self._read: Dict[int, Tuple[str, ...]] = {}
-        self._borrowed: Set[Tuple[Optional[int], str]] = set()
+        self._turns: Set[int] = set()
+        self.borrowed: Dict[Optional[int], Set[str]] = {}
         """Lines with a comprehension, and the names that it has, too, and puts back."""
         by_line: Dict[int, Dict[str, None]] = {}
         local = code.co_varnames
@@ -381,10 +412,12 @@ class Bindings:
                 if handler:
                     self.handlers.add(at)
                     handler = False
+                if operation == _NEXT:
+                    self._turns.add(at)
                 kinds = _USES.get(operation)
                 if kinds is None:
                     if operation == _BORROW:
-                        self._borrowed.add((line, local[argument]))
+                        self.borrowed.setdefault(line, set()).add(local[argument])
                     elif operation in _FORWARD:
                         following = at + 2
                         while following < len(instructions) and instructions[following] == _CACHE:
@@ -408,12 +441,18 @@ class Bindings:
         found = self._ran.get(start)
         if found is None:
             number = bisect_right(self._starts, start) - 1
+            borrowed = self.borrowed.get(self._lines[number], ())
             found = self._ran[start] = {
-                name: (at, at if (self._lines[number], name) in self._borrowed else limit)
-                for name, at, limit in self._stores[number]
-                if at >= start
+                name: (at, at if name in borrowed else limit) for name, at, limit in self._stores[number] if at >= start
             }
         return found
+
+    def line_of(self, instruction: int) -> Optional[int]:
+        return self._lines[bisect_right(self._starts, instruction) - 1]
+
+    def may_end(self, instruction: int) -> bool:
+        """Whether a loop asks there for the next item, which there may not be."""
+        return any(instruction + 2 * at in self._turns for at in range(4))  # after what extends its argument
 
     def read(self, start: int) -> Tuple[str, ...]:
         """Locals that the line that begins with the instruction `start` reads as they are then."""
@@ -472,7 +511,8 @@ def _watch_code(tool: int, code: CodeType) -> None:
     """Ask for events in every function body inside `code`."""
     events = _monitoring.events
     if code.co_flags & _OPTIMIZED:
-        _monitoring.set_local_events(tool, code, events.PY_START | events.LINE | events.PY_RETURN)
+        jumps = events.JUMP if _BACKWARD in code.co_code[::2] else 0
+        _monitoring.set_local_events(tool, code, events.PY_START | events.LINE | events.PY_RETURN | jumps)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             _watch_code(tool, constant)
