@@ -116,7 +116,7 @@ def test_a_model_that_is_named_or_made(nvim_path: str, tmp_path: Path, torch_pyt
         shapes = nvim.wait("next(shapes_of('agent.py')) and shapes_of('agent.py')")
         assert shapes["x = layer(x)"][0] == "x: float32[2, 8] +1"
         assert "policy = Normal(x.tanh(), torch.ones(2))" not in shapes
-        assert "scaled = [part * 2 for part in x]" not in shapes
+        assert shapes["scaled = [part * 2 for part in x]"][0] == "scaled: [float32[2], float32[2]]"
 
         # PyTorch is all that these models need.
         nvim.command("checkhealth tvls")

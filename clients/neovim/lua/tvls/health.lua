@@ -130,7 +130,7 @@ local function check_folder(client, folder)
   end
   if not selected then
     health.error('no Python was found for this folder', {
-      'create an environment: `python3 -m venv .venv`, and install jax or flax in it',
+      'create an environment: `python3 -m venv .venv`, and install the library of your models in it',
       'or choose one: `:Tvls interpreter`',
     })
     return
