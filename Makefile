@@ -141,8 +141,7 @@ generated: env
 # Two halves beside each other, each with its output in one piece, and beside them the editor, which has to be loaded more than computed.
 pytest: env models torch versions canvas vscode chromium
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target pytest-worker pytest-others vscode-editor
-	$(MAKE) --no-print-directory pytest-canvas
-	$(MAKE) --no-print-directory pytest-vscode
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest-canvas pytest-vscode
 
 FIRST_HALF := tests/worker_jax tests/worker_torch tests/versions tests/tracing tests/protocol tests/neovim
 APART := tests/canvas tests/vscode

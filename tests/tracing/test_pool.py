@@ -368,7 +368,7 @@ async def test_an_answer_over_the_size_limit_is_an_error_of_its_own(
     write_model(workspace, "def net():\n    return 'x' * 100_000\n")
     answer = await trace(pool, environment, request_for(workspace, limits={"encoded_bytes": 50_000}))
     assert (answer["failure"]["kind"], answer["failure"]["limit"]) == ("limit", "encoded_bytes")
-    assert "100," in answer["failure"]["message"]
+    assert "encoded bytes; the limit is 50,000" in answer["failure"]["message"]
 
 
 async def test_a_worker_that_ignores_the_size_limit_is_stopped(

@@ -51,7 +51,7 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
     "loop": (of("total", X, kwargs={"n": "0"}), "`inputs.kwargs.n` of the setup is the str '0'"),
     "none": (of("bare", X, kwargs={"y": {"kind": "none"}}), "`inputs.kwargs.y` of the setup is none"),
     "tuple": (of("bare", X, {"kind": "tuple", "items": ["a"]}), "`inputs.args[1].items` of the setup is a tuple"),
-    "table": (of("scaled", kwargs={"x": X, "config": {"scale": 1}}), "`inputs.kwargs.config` of the setup is a dict"),
+    "table": (of("scaled", kwargs={"x": X, "config": {"scale": 1}}), "`inputs.kwargs.config` is a table of the setup"),
     "field": (of("Net", X, init={"kwargs": {"width": "8"}}), "`init.kwargs.width` of the setup is the str '8'"),
     "field:list": (of("Net", X, init={"kwargs": {"width": [8]}}), "`init.kwargs.width` of the setup is a list"),
     "parameter": (of("Block", X, init={"args": ["3"]}), "`init.args[0]` of the setup is the str '3'"),

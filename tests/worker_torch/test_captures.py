@@ -113,7 +113,7 @@ def scopes(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 HINTS = {
-    "Configured": "`config` is a table of the setup, which comes as a dictionary",
+    "Configured": "`init.kwargs.config` is a table of the setup, which comes as a dictionary",
     "Single without": "state it in `init` of the setup (--init NAME=VALUE), or let a factory make it",
     "Tied of floats": "token ids are integers: dtype int64",
 }

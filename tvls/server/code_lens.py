@@ -46,7 +46,7 @@ async def _places(server: Server, uri: str) -> list[tuple[lsp.Range, Opening]]:
     return [
         (to_lsp_range(target.range), opening)
         for target in await server.session.targets(to_path(uri))
-        for opening in openings.of_target(server, uri, target)[:_MOST]
+        for opening in openings.of_target(server, uri, target, _MOST)
     ]
 
 

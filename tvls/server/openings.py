@@ -34,8 +34,9 @@ class Opening:
         return self.state in _TRACED
 
 
-def of_target(server: Server, uri: str, target: t.TargetInfo) -> list[Opening]:
-    """One, or one for each profile of the model, in the order of the file. `uri` in the client's spelling."""
+def of_target(server: Server, uri: str, target: t.TargetInfo, most: int | None = None) -> list[Opening]:
+    """One, or one for each profile of the model, in the order of the file and `most` at most. `uri` in the client's
+    spelling."""
     argument = {"uri": uri, "name": target.name}
     folder = server.session.folder_of(to_path(uri))
     profiles = server.session.profiles_of(target)
@@ -43,7 +44,7 @@ def of_target(server: Server, uri: str, target: t.TargetInfo) -> list[Opening]:
         return [Opening(target.name, "", target.state, argument)]
     return [
         Opening(target.name, name, server.session.profile_state(folder, name), argument | {"profile": name})
-        for name in profiles
+        for name in profiles[:most]
     ]
 
 

@@ -168,8 +168,8 @@ def hint_of_tables(detail: FailureDetail, setup: Mapping[str, Any]) -> Optional[
     tables: List[str] = []
     for part in ("init", "inputs"):
         call: Dict[str, Any] = setup.get(part) or {}
-        given: List[Tuple[str, Any]] = [(f"args[{at}]", value) for at, value in enumerate(call.get("args", ()))]
-        given += call.get("kwargs", {}).items()
+        given: List[Tuple[str, Any]] = [(f"{part}.args[{at}]", value) for at, value in enumerate(call.get("args", ()))]
+        given += [(f"{part}.kwargs.{name}", value) for name, value in call.get("kwargs", {}).items()]
         tables += [name for name, value in given if _is_table(value)]
     if not tables:
         return None
