@@ -55,7 +55,7 @@ def test_names_say_what_a_box_is(show: Callable[[str], Page]) -> None:  # noqa: 
     expect(page.get_by_role("tree", name="Graph of Encoder")).to_be_visible()
     names = [item.get_attribute("aria-label") for item in boxes(page).all()]
     assert "tokens, input, gives int32[2, 16]" in names
-    assert any(name and name.endswith("300K params, module, gives float32[2, 16, 64]") for name in names)
+    assert any(name and name.endswith("300K params in all, module, gives float32[2, 16, 64]") for name in names), names
     box(page, "head").locator("[data-toggle]").click()
     expect(page.locator(".said")).to_have_text("head opened: 3 nodes inside.")
     expect(box(page, "dot_general")).to_have_attribute("aria-level", "2")

@@ -114,7 +114,6 @@ def test_what_makes_a_module_is_one(tmp_path: Path, torch_python: str) -> None: 
     (tmp_path / "nets.py").write_text(FACTORIES)
     chosen = ("--trust", "--python", torch_python, "--limit", "seconds=300")
     for name, given, operations in (
-        ("net", "x=float32[3,4]", 1),
         ("model", "input=float32[3,4]", 2),
         ("Net.of_four", "x=float32[3,4]", 1),
         ("Agent.get_value", "x=float32[3,4]", 1),
