@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tvls.analysis.types import FoundTarget, Parameter
+from tvls.analysis.types import ANY_ARGUMENTS, FoundTarget
 
 
 def named_definition(
@@ -46,7 +46,7 @@ def named_definition(
         header_end_line=1,
         end_line=1,
         discovered=False,
-        parameters=[Parameter("args", "var_positional"), Parameter("kwargs", "var_keyword")],
+        parameters=ANY_ARGUMENTS,
     )
 
 

@@ -10,11 +10,10 @@ from tvls.analysis import known
 from tvls.analysis.parameters import CALL_METHOD, Texts, init_parameters, method_parameters, parameters
 from tvls.analysis.resolve import Library, Resolver
 from tvls.analysis.scopes import Assigned, Bindings, Called, Class, Function, Scope, local_imports
-from tvls.analysis.targets import target_at
-from tvls.analysis.types import FoundTarget, Named, Parameter
+from tvls.analysis.targets import function_target, target_at
+from tvls.analysis.types import ANY_ARGUMENTS, FoundTarget, Named, Parameter
 
 _DEEPEST = 8
-_ANYTHING = [Parameter("args", "var_positional"), Parameter("kwargs", "var_keyword")]
 
 
 def named_in(path: str, name: str, scope: Scope, resolver: Resolver, texts: Texts) -> Named:
@@ -55,11 +54,9 @@ def _is_no_model(binding: Class, resolver: Resolver) -> bool:
 
 def _function(binding: Function, resolver: Resolver, texts: Texts) -> FoundTarget:
     """For PyTorch a function makes the module, and its parameters are not those of the call."""
-    taken = parameters(binding.path, binding.line, binding.fact.parameters, texts)
+    found = function_target(binding, texts)
     made = list(_made_by(binding, resolver, set()))
-    if made:
-        return _module(binding, taken, made, resolver, texts)
-    return target_at(binding.path, binding.qualname, "jax.function", binding.line, binding.fact.place, texts, taken)
+    return _module(binding, found.parameters, made, resolver, texts) if made else found
 
 
 def _method(owner: Class, binding: Function, resolver: Resolver, texts: Texts) -> FoundTarget | None:
@@ -85,7 +82,7 @@ def _module(
     call = method_parameters(classes[0], CALL_METHOD["torch.module"], resolver, texts) if len(classes) == 1 else []
     place = binding.fact.place if isinstance(binding, Function) else binding.place
     return target_at(
-        binding.path, binding.qualname, "torch.module", binding.line, place, texts, call or _ANYTHING, init
+        binding.path, binding.qualname, "torch.module", binding.line, place, texts, call or ANY_ARGUMENTS, init
     )
 
 

@@ -33,7 +33,7 @@ def _definitions(path: str, bindings: Iterable[Bindings], resolver: Resolver, te
                     yield from _class(binding, resolver, texts)
                 case Function() if binding.path == path and binding.imported and "." not in binding.qualname:
                     if binding.fact.name != "<lambda>" and resolver.is_program(binding):
-                        yield _function(binding, texts)
+                        yield function_target(binding, texts)
                 case Assigned() if binding.path == path and binding.imported:
                     yield from _assigned(binding, resolver, texts)
                 case _:
@@ -44,7 +44,9 @@ def _assigned(binding: Assigned, resolver: Resolver, texts: Texts) -> Iterator[F
     if binding.original:  # `f = wrap(f)`: the definition is what a person opens
         found = list(_definitions(binding.path, [binding.original], resolver, texts))
         if not found and _makes_program(binding.value, resolver):
-            found = [_function(f, texts) for f in binding.original if isinstance(f, Function) and f.fact.traceable]
+            found = [
+                function_target(f, texts) for f in binding.original if isinstance(f, Function) and f.fact.traceable
+            ]
         yield from found
         return
     if "." in binding.qualname:
@@ -112,7 +114,7 @@ def _is_called(binding: Class, resolver: Resolver) -> bool:
     return layer or any("__call__" in owner.members for owner in ancestry)
 
 
-def _function(binding: Function, texts: Texts) -> FoundTarget:
+def function_target(binding: Function, texts: Texts) -> FoundTarget:
     fact = binding.fact
     taken = parameters(binding.path, binding.line, fact.parameters, texts)
     return target_at(binding.path, binding.qualname, "jax.function", binding.line, fact.place, texts, taken)

@@ -26,6 +26,10 @@ class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
     a `config` that has neither, the one such type that its file has for it."""
 
 
+ANY_ARGUMENTS = [Parameter("args", "var_positional"), Parameter("kwargs", "var_keyword")]
+"""Parameters of what only the object itself could tell them."""
+
+
 class Enumeration(msgspec.Struct, frozen=True, tag="enumeration"):
     """A class of the workspace that is an `enum.Enum`."""
 
